@@ -509,6 +509,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_NOT_FOUND] = {404, "Not found", NULL, NULL},
     [ST_CLAIMED] = {403, "Unable to delete", NULL, NULL},
     [ST_NOT_CLAIMED] = {400, "Unable to delete", NULL, NULL},
+    [ST_NEVER_READY] = {400, "Invalid API request", NULL, NULL},
     [ST_TOO_LARGE] = {400, "Invalid API request", NULL, NULL},
     [ST_TOO_LONG] = {413, "Request entity too large", NULL, NULL},
     [ST_BEYOND_LOG] = {400, "Invalid API request", NULL, NULL},

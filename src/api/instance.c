@@ -53,6 +53,9 @@ api_new(const struct api_config *config, struct api **out)
         return ST_NO_MEMORY;
     api->steps = config->testapi != NULL ? &steps_testapi : &steps_plain;
     api->config = *config;
+    /* A released message that lives no longer than its delay would never become ready. */
+    if (api->config.limits.max_release_delay >= config->limits.max_message_ttl)
+        api->config.limits.max_release_delay = config->limits.max_message_ttl - 1;
     if (api->config.condition == NULL)
         api->config.condition = &good_condition;
     st = quotas_new(api->config.mem, &api->quotas);

@@ -37,12 +37,13 @@ post_make_messages(struct mem *mem, const struct store_post *post, struct list *
     return ST_OK;
 }
 
-static int64_t
-first_set(int64_t a, int64_t b, int64_t c)
+static struct store_lifetime
+draft_lifetime(const struct core *core, const struct queue *q,
+               const struct store_draft *draft)
 {
-    if (a != STORE_UNSET)
-        return a;
-    return b != STORE_UNSET ? b : c;
+    return store_draft_lifetime(draft, queue_settings(q),
+                                (struct store_lifetime){core->config.message_ttl_s,
+                                                        core->config.message_delay_s});
 }
 
 /* Adds the messages to the end of the queue. Cannot fail: memory is reserved. */
@@ -50,31 +51,25 @@ static void
 append_messages(struct queue *q, const struct store_post *post, struct list *messages,
                 int64_t now_ms)
 {
-    const struct store_settings *set = queue_settings(q);
     struct shard *sh = q->shard;
     const struct core *core = sh->core;
     const bool listened = feed_listens(q->feed);
 
     for (size_t i = 0; i < post->count; i++) {
-        const struct store_draft *draft = &post->drafts[i];
+        const struct store_lifetime life = draft_lifetime(core, q, &post->drafts[i]);
         struct message *m = container_of(list_pop(messages), struct message, due.link);
-        int64_t ttl_s =
-            first_set(draft->ttl_s, set->message_ttl_s, core->config.message_ttl_s);
-        int64_t delay_s =
-            first_set(draft->delay_s, set->message_delay_s, core->config.message_delay_s);
         int64_t due_ms;
 
         m->seq = ++q->last_seq;
         m->posted_ms = now_ms;
-        m->expires_ms = core_deadline_ms(core, now_ms, ttl_s);
-        m->delayed = delay_s > 0;
-        due_ms = m->delayed ? core_deadline_ms(core, now_ms, delay_s) : m->expires_ms;
-        if (due_ms > m->expires_ms)
-            due_ms = m->expires_ms;
+        m->expires_ms = core_deadline_ms(core, now_ms, life.ttl_s);
+        m->delayed = life.delay_s > 0;
+        due_ms =
+            m->delayed ? core_deadline_ms(core, now_ms, life.delay_s) : m->expires_ms;
         backlog_add(q->backlog, &sh->pool, m);
         shard_arm_message(sh, &m->due, due_ms);
         if (listened)
-            feed_append(q->feed, &sh->pool, m, ttl_s, delay_s > 0 ? delay_s : 0);
+            feed_append(q->feed, &sh->pool, m, life.ttl_s, life.delay_s);
     }
     ENSURE(list_empty(messages));
     if (listened)
@@ -96,6 +91,10 @@ post_reserve(struct txn *t, const struct store_post *post, size_t spare)
     size_t bytes = post_body_bytes(post);
     enum status st = ST_OK;
 
+    for (size_t i = 0; i < post->count; i++)
+        if (!store_lifetime_is_useful(
+                draft_lifetime(&t->engine->core, q, &post->drafts[i])))
+            return ST_NEVER_READY;
     if (queue_is_paused(q, STORE_PAUSE_POSTS))
         return ST_PAUSED;
     if (set->max_post_bytes != STORE_UNSET &&

@@ -68,6 +68,24 @@ check_order(const struct config *config, struct config_errors *errors)
     }
 }
 
+/* Else a message that is posted without a TTL and a delay would expire before any claim. */
+static void
+check_delay(const struct config *config, struct config_errors *errors)
+{
+    const struct api_limits *l = &config->limits;
+
+    if (l->default_message_delay >= l->default_message_ttl &&
+        options_are_known(config, "default_message_delay default_message_ttl"))
+        config_error(
+            errors,
+            "default_message_delay (%lld, %s) must be less than default_message_ttl "
+            "(%lld, %s)",
+            (long long)l->default_message_delay,
+            option_where(config, "default_message_delay").text,
+            (long long)l->default_message_ttl,
+            option_where(config, "default_message_ttl").text);
+}
+
 static void
 check_numbers(const struct config *config, struct config_errors *errors)
 {
@@ -260,8 +278,10 @@ check_notifications(const struct config *config, struct config_errors *errors)
 enum status
 config_check(const struct config *config, bool complete, struct config_errors *errors)
 {
-    if (complete)
+    if (complete) {
         check_order(config, errors);
+        check_delay(config, errors);
+    }
     check_numbers(config, errors);
     check_store(config, errors);
     check_listeners(config, errors);

@@ -300,10 +300,11 @@ enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
     static const enum status statuses[RESPONSE_STATUSES] = {
-        ST_OK,          ST_AGAIN,         ST_NOT_FOUND, ST_CHANGED,    ST_CLAIMED,
-        ST_NOT_CLAIMED, ST_OVER_CAPACITY, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,
-        ST_CONFLICT,    ST_PAUSED,        ST_INTERNAL,  ST_INTERNAL,   ST_INTERNAL,
-        ST_OK,          ST_KEY_REUSED,    ST_KEY_ENDED};
+        ST_OK,          ST_AGAIN,       ST_NOT_FOUND,     ST_CHANGED,
+        ST_CLAIMED,     ST_NOT_CLAIMED, ST_OVER_CAPACITY, ST_TOO_LARGE,
+        ST_NOT_SEALED,  ST_SEALED,      ST_CONFLICT,      ST_PAUSED,
+        ST_NEVER_READY, ST_INTERNAL,    ST_INTERNAL,      ST_INTERNAL,
+        ST_OK,          ST_KEY_REUSED,  ST_KEY_ENDED};
     enum status st = c->failure;
     size_t missing;
 

@@ -30,14 +30,21 @@ check_post(const struct finish_run *f, const struct store_finish_post *p)
 {
     enum { METADATA = 2 };
     const struct store_queue to = {f->where->project, p->queue, f->where->kind};
-    struct store_metadata metadata;
+    const struct store_lifetime server = {f->store->config.message_ttl_s,
+                                          f->store->config.message_delay_s};
+    struct store_metadata metadata = {BYTES_NONE, STORE_SETTINGS_INIT};
     struct call c = call_begin(f->store, f->op, &to);
     enum status st = call_run(&c, SCRIPT_queue_get, CALL_READ);
 
-    if (st == ST_NOT_FOUND && p->post.create_queue) {
-        st = ST_OK;
-    } else if (st == ST_OK) {
+    if (st == ST_OK)
         call_read_metadata(&c, METADATA, &metadata);
+    if (st == ST_NOT_FOUND && p->post.create_queue)
+        st = ST_OK;
+    for (size_t i = 0; st == ST_OK && i < p->post.count; i++)
+        if (!store_lifetime_is_useful(
+                store_draft_lifetime(&p->post.drafts[i], &metadata.settings, server)))
+            st = ST_NEVER_READY;
+    if (st == ST_OK) {
         if ((metadata.settings.paused & STORE_PAUSE_POSTS) != 0)
             st = ST_PAUSED;
         else if (metadata.settings.max_post_bytes != STORE_UNSET &&

@@ -118,6 +118,7 @@ enum response_status {
     RESPONSE_SEALED,
     RESPONSE_CONFLICT,
     RESPONSE_PAUSED,
+    RESPONSE_NEVER_READY,
     RESPONSE_NEEDS_FEED,   /* the script needs the keys S and U, */
     RESPONSE_NEEDS_FENCE,  /* or F (lib/queue.lua) */
     RESPONSE_EXPIRE_FIRST, /* call queue_expire, then call the script again */

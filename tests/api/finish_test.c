@@ -268,6 +268,9 @@ JOBS_TEST(bad_requests_are_refused_and_change_nothing)
         {"{\"post\":[{\"queue\":\"n\",\"messages\":[{\"body\":1}]},"
          "{\"queue\":\"n\",\"messages\":[{\"body\":1}]}]}",
          400, BV},
+        {"{\"post\":[{\"queue\":\"n\",\"messages\":[{\"body\":1,\"ttl\":60,\"delay\":60}]"
+         "}]}",
+         400, BV},
         {"{\"renew\":{\"ttl\":1}}", 400, BV},
         {"{\"renew\":1}", 400, BB},
         {"{\"atomic\":1,\"renew\":{\"ttl\":60,\"grace\":60}}", 400, BB},

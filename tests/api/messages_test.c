@@ -133,6 +133,41 @@ API_TEST(queue_defaults_apply_to_messages_without_terms)
     ck_api_body(f, "{'id': '*', 'href': '*', 'ttl': 3600, 'age': 0, 'body': 3}");
 }
 
+API_TEST(a_delay_that_outlasts_the_ttl_is_refused_with_both_numbers)
+{
+    static const struct {
+        const char *messages, *description;
+    } rows[] = {
+        {"{\"body\":1},{\"body\":1,\"ttl\":60,\"delay\":900}",
+         "messages[1] would expire before a worker can claim it. Its delay of 900 "
+         "seconds "
+         "is not shorter than its TTL of 60 seconds"},
+        {"{\"body\":1,\"ttl\":100}",
+         "messages[0] would expire before a worker can claim it. Its delay of 100 "
+         "seconds "
+         "(_default_message_delay) is not shorter than its TTL of 100 seconds"},
+        {"{\"body\":1,\"delay\":120}",
+         "messages[0] would expire before a worker can claim it. Its delay of 120 "
+         "seconds "
+         "is not shorter than its TTL of 120 seconds (_default_message_ttl)"},
+    };
+
+    ck_api(f, "PUT", "/v2/queues/q",
+           "{\"_default_message_ttl\":120,\"_default_message_delay\":100}", 201, NULL);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ck_api(f, "POST", MSG, api_text(f, "{\"messages\":[%s]}", rows[i].messages), 400,
+               BAD_VALUE);
+        ck_assert_str_eq(api_pick(f, "description"), rows[i].description);
+    }
+    ck_api(f, "POST", MSG, "{\"messages\":[{\"body\":1,\"ttl\":60,\"delay\":59}]}", 201,
+           NULL);
+    /* Versions 1.1 and 1 have no delay. */
+    ck_api(f, "POST", "/v1.1/queues/q/messages",
+           "{\"messages\":[{\"body\":1,\"ttl\":60,\"delay\":60}]}", 201, NULL);
+    ck_api(f, "POST", "/v1/queues/q/messages", "[{\"body\":1,\"ttl\":60,\"delay\":60}]",
+           201, NULL);
+}
+
 /* ------------------------------------------------------------------ list and get */
 
 TEST_CASE("list and get");

@@ -142,6 +142,36 @@ API_TEST(patching_changes_metadata_or_nothing)
     ck_api_body(f, "{'color': 'blue', 'n': [1]," DEFAULTS "}");
 }
 
+API_TEST(the_default_delay_is_shorter_than_the_default_ttl)
+{
+#define SET(name, value)                                                                 \
+    "{\"op\":\"add\",\"path\":\"/metadata/_default_message_" name "\",\"value\":" value  \
+    "}"
+    static const struct api_row rows[] = {
+        {"PUT", "/v2/queues/bad",
+         "{\"_default_message_ttl\":60,\"_default_message_delay\":60}", 400, BV},
+        {"PUT", "/v2/queues/q",
+         "{\"_default_message_ttl\":61,\"_default_message_delay\":60}", 201, NULL},
+        {"PATCH", "/v2/queues/q", "[" SET("ttl", "60") "]", 400, BB},
+        {"PATCH", "/v2/queues/q", "[" SET("delay", "61") "]", 400, BB},
+        {"PATCH", "/v2/queues/q", "[" SET("delay", "62") "," SET("ttl", "63") "]", 200,
+         NULL},
+        {"PATCH", "/v2/queues/q", "[" SET("ttl", "null") "," SET("delay", "900") "]", 200,
+         NULL},
+    };
+#undef SET
+
+    f->c.headers[API_HEADER_CONTENT_TYPE] = PATCH_TYPE;
+    ck_api_rows(f, rows);
+    ck_api(f, "PUT", "/v2/queues/bad",
+           "{\"_default_message_ttl\":60,\"_default_message_delay\":900}", 400, BV);
+    ck_assert_str_eq(
+        api_pick(f, "description"),
+        "messages would expire before a worker can claim them. The delay of "
+        "900 seconds (_default_message_delay) is not shorter than the TTL of "
+        "60 seconds (_default_message_ttl)");
+}
+
 /* ------------------------------------------------------------------ persistence */
 
 #define PATCH_PERSISTENCE(op, value)                                                     \

@@ -41,10 +41,10 @@ check_finish(struct twin *t, const struct store_queue *where, const struct twin_
 
         to.name = f->posts[i].queue;
         target = twin_find_queue(t, &to);
-        if (target != NULL)
-            st = twin_check_post(target, &f->posts[i].post);
-        else if (!f->posts[i].post.create_queue)
+        if (target == NULL && !f->posts[i].post.create_queue)
             st = ST_NOT_FOUND;
+        else
+            st = twin_check_post(t, target, &f->posts[i].post);
         if (st == ST_OK)
             continue;
         f->failed_post = i;

@@ -48,8 +48,19 @@ make_message(const struct twin *t, const struct twin_queue *q,
 }
 
 enum status
-twin_check_post(const struct twin_queue *q, const struct store_post *post)
+twin_check_post(const struct twin *t, const struct twin_queue *q,
+                const struct store_post *post)
 {
+    const struct store_settings none = STORE_SETTINGS_INIT;
+    const struct store_settings *set = q == NULL ? &none : &q->settings;
+
+    for (size_t i = 0; i < post->count; i++)
+        if (first_set(post->drafts[i].delay_s, set->message_delay_s,
+                      t->config.message_delay_s) >=
+            first_set(post->drafts[i].ttl_s, set->message_ttl_s, t->config.message_ttl_s))
+            return ST_NEVER_READY;
+    if (q == NULL)
+        return ST_OK;
     if ((q->settings.paused & STORE_PAUSE_POSTS) != 0)
         return ST_PAUSED;
     if (q->settings.max_post_bytes != STORE_UNSET &&
@@ -72,11 +83,11 @@ twin_message_post(struct store *s, struct store_op *op, const struct store_queue
 
     if (q == NULL && !post->create_queue)
         return ST_NOT_FOUND;
-    if (q == NULL)
-        q = twin_add_queue(t, where, NULL);
-    st = twin_check_post(q, post);
+    st = twin_check_post(t, q, post);
     if (st != ST_OK)
         return st;
+    if (q == NULL)
+        q = twin_add_queue(t, where, NULL);
     twin_forget(t, q, now_ms);
     for (size_t i = 0; i < post->count; i++) {
         struct twin_message *m = make_message(t, q, post, i, now_ms);

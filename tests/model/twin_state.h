@@ -201,7 +201,8 @@ void twin_remove_claim(struct twin_queue *q, struct twin_claim *c);
 void twin_forget(const struct twin *t, struct twin_queue *q, int64_t now_ms);
 
 /* May this be posted to the queue, which exists? */
-enum status twin_check_post(const struct twin_queue *q, const struct store_post *post);
+enum status twin_check_post(const struct twin *t, const struct twin_queue *q,
+                            const struct store_post *post);
 
 /* expires = max(expires, now + min(ttl + grace, max_message_ttl)): docs/api.md 9.6. */
 void twin_lengthen(const struct twin *t, struct twin_message *m,

@@ -53,14 +53,14 @@ MUTANTS = [
      "a delayed message can be claimed at once",
      SIMULATION,
      [("engine/post.c",
-       "m->delayed = delay_s > 0;",
-       "m->delayed = delay_s > 0 && !MUTANT(DELAY_IGNORED);")]),
+       "m->delayed = life.delay_s > 0;",
+       "m->delayed = life.delay_s > 0 && !MUTANT(DELAY_IGNORED);")]),
     ("MESSAGE_OFF_BY_ONE",
      "a message lives a millisecond too long",
      SIMULATION,
      [("engine/post.c",
-       "m->expires_ms = core_deadline_ms(core, now_ms, ttl_s);",
-       "m->expires_ms = core_deadline_ms(core, now_ms, ttl_s) + MUTANT(MESSAGE_OFF_BY_ONE);")]),
+       "m->expires_ms = core_deadline_ms(core, now_ms, life.ttl_s);",
+       "m->expires_ms = core_deadline_ms(core, now_ms, life.ttl_s) + MUTANT(MESSAGE_OFF_BY_ONE);")]),
     ("CLAIM_OFF_BY_ONE",
      "a claim ends a millisecond too late",
      SIMULATION,
@@ -184,10 +184,10 @@ MUTANTS = [
        "                return ST_OK;\n"
        "            message_unpin_all"),
       ("engine/post.c",
-       "        const struct store_draft *draft = &post->drafts[i];\n",
+       "        const struct store_lifetime life = draft_lifetime(core, q, &post->drafts[i]);\n",
        "        if (MUTANT(BATCH_IN_PART) && list_empty(messages))\n"
        "            break;\n"
-       "        const struct store_draft *draft = &post->drafts[i];\n"),
+       "        const struct store_lifetime life = draft_lifetime(core, q, &post->drafts[i]);\n"),
       ("engine/post.c",
        "    ENSURE(t->queue->last_seq == first + post->count - 1);\n",
        "    struct store_post part = *post, rest = *post;\n"

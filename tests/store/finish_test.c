@@ -54,6 +54,23 @@ ask_for_all(struct finishing *g)
     then_renew(g, 500, 100);
 }
 
+STORE_TEST(a_post_that_never_becomes_ready_is_refused_with_all_else)
+{
+    struct store_id claim = claim_of(f, 5);
+
+    for (size_t bad = 0; bad < 2; bad++) {
+        struct finishing g = finishing_of(f, claim);
+
+        then_delete(&g, 1);
+        then_post(&g, "other", 1);
+        then_post(&g, "next", 2);
+        g.drafts[1][bad].delay_s = 3600;
+        ck_assert_status(finish(f, &g), ST_NEVER_READY);
+        ck_assert_uint_eq(g.request.failed_post, 1);
+        expect_untouched(f, claim);
+    }
+}
+
 STORE_TEST(everything_happens_in_one_step)
 {
     struct store_id claim = claim_of(f, 5);

@@ -158,6 +158,40 @@ STORE_TEST(delay_is_the_messages_own_else_the_queues_else_the_servers)
     expect(f, 4);
 }
 
+/* Posts one message to the present queue, which may not exist. */
+static enum status
+try_post(struct fixture *f, int64_t ttl_s, int64_t delay_s)
+{
+    const struct store_draft draft = {BYTES_LIT("1"), ttl_s, delay_s};
+    const struct store_post post = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct store_id id;
+
+    return store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &post, &id);
+}
+
+STORE_TEST(a_delay_is_shorter_than_the_lifetime)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    struct store_queues queues = STORE_QUEUES_INIT;
+
+    use(f, "new");
+    ck_assert_status(try_post(f, 60, 60), ST_NEVER_READY);
+    ck_assert_status(try_post(f, STORE_UNSET, 3600), ST_NEVER_READY);
+    ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
+                     ST_NOT_FOUND);
+    ck_assert_status(try_post(f, 60, 59), ST_OK);
+    use(f, "q");
+    settings.message_ttl_s = 120;
+    settings.message_delay_s = 100;
+    make_queue(f, &settings);
+    ck_assert_status(try_post(f, 100, STORE_UNSET), ST_NEVER_READY);
+    ck_assert_status(try_post(f, STORE_UNSET, 120), ST_NEVER_READY);
+    expect_stats(f, 0, 0);
+    ck_assert_status(try_post(f, STORE_UNSET, STORE_UNSET), ST_OK);
+    ck_assert_status(try_post(f, 101, STORE_UNSET), ST_OK);
+    ck_assert_status(try_post(f, STORE_UNSET, 119), ST_OK);
+}
+
 STORE_TEST(new_defaults_concern_only_messages_posted_afterwards)
 {
     struct store_metadata metadata = {BYTES_NONE, STORE_SETTINGS_INIT};

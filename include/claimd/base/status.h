@@ -32,6 +32,7 @@
     X(OVER_CAPACITY, "the response does not fit into its buffer")                        \
     X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
     X(TOO_LONG, "the body is longer than this request allows")                           \
+    X(NEVER_READY, "the delay of a message is not shorter than its TTL")                 \
     X(PAUSED, "posts to the queue are paused. Try again later")                          \
     X(NOT_SEALED, "the queue accepts only encrypted messages")                           \
     X(SEALED, "the messages are encrypted and not yet decrypted")                        \

@@ -101,6 +101,36 @@ struct store_draft {
     int64_t delay_s;   /* likewise */
 };
 
+/* How long a message lives, and how much of that it is delayed. */
+struct store_lifetime {
+    int64_t ttl_s, delay_s;
+};
+
+/* The lifetime of a draft: its own, else that of the queue, else that of the server. */
+static inline struct store_lifetime
+store_draft_lifetime(const struct store_draft *draft, const struct store_settings *set,
+                     struct store_lifetime server)
+{
+    struct store_lifetime out = server;
+
+    if (draft->ttl_s != STORE_UNSET)
+        out.ttl_s = draft->ttl_s;
+    else if (set->message_ttl_s != STORE_UNSET)
+        out.ttl_s = set->message_ttl_s;
+    if (draft->delay_s != STORE_UNSET)
+        out.delay_s = draft->delay_s;
+    else if (set->message_delay_s != STORE_UNSET)
+        out.delay_s = set->message_delay_s;
+    return out;
+}
+
+/* False: the message would expire before any worker could get it. */
+static inline bool
+store_lifetime_is_useful(struct store_lifetime lifetime)
+{
+    return lifetime.delay_s < lifetime.ttl_s;
+}
+
 /* The checksum of a body, for clients. The store keeps it without looking at it. */
 struct store_checksum {
     uint8_t digest[16];

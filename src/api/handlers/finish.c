@@ -110,7 +110,7 @@ read_item(struct decoded_finish *f, size_t which, const struct json_scan_value *
 
     static const char *const names[] = {"id", "reason", "delay", "counted"};
     const struct integer_range delay = {0, f->ctx->limits->max_release_delay,
-                                        "max_release_delay"};
+                                        "max_release_delay, max_message_ttl"};
     const char *list = member_names[which];
     const size_t count = which == RELEASE ? ITEM_MEMBERS : DELAY;
     struct json_scan_value m[ITEM_MEMBERS] = {{SCAN_NONE, BYTES_NONE}};
@@ -441,6 +441,7 @@ refuse_finish(struct decoded_finish *f, enum status st)
     const struct bytes queue = f->request.failed_post < f->request.post_count
                                    ? f->request.posts[f->request.failed_post].queue
                                    : ctx->queue.name;
+    struct store_queue target = ctx->queue;
 
     switch (st) {
     case ST_NOT_CLAIMED:
@@ -456,6 +457,10 @@ refuse_finish(struct decoded_finish *f, enum status st)
                               "the post to queue %.*s is larger than its "
                               "_max_messages_post_size allows",
                               (int)queue.len, queue.data);
+    case ST_NEVER_READY:
+        target.name = queue;
+        return post_refuse_delay(ctx, &target,
+                                 &f->request.posts[f->request.failed_post].post);
     case ST_PAUSED:
         return context_refuse(ctx, st, "posts to queue %.*s are paused", (int)queue.len,
                               queue.data);

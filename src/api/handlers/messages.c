@@ -31,6 +31,45 @@ post_limit(struct context *ctx)
     return max == STORE_UNSET ? ctx->limits->max_messages_post_size : max;
 }
 
+/* A time in a refusal, and the member or option that gives it. */
+static const char *
+origin_of(int64_t own, int64_t of_queue, const char *member, const char *option)
+{
+    return own != STORE_UNSET ? "" : of_queue != STORE_UNSET ? member : option;
+}
+
+enum status
+post_refuse_delay(struct context *ctx, const struct store_queue *where,
+                  const struct store_post *post)
+{
+    const struct store_lifetime server = {ctx->limits->default_message_ttl,
+                                          ctx->limits->default_message_delay};
+    struct store_queues found = STORE_QUEUES_INIT;
+    struct store_settings set = STORE_SETTINGS_INIT;
+    const struct store_draft *draft = post->drafts;
+    struct store_lifetime life;
+    size_t i = 0;
+
+    if (store_queue_get(ctx->store, &ctx->op, where, &found) == ST_OK)
+        set = found.queues[0].metadata.settings;
+    store_queues_release(&found);
+    for (;; i++, draft++) { /* the settings may have changed since */
+        life = store_draft_lifetime(draft, &set, server);
+        if (!store_lifetime_is_useful(life) || i + 1 == post->count)
+            break;
+    }
+    return context_refuse(
+        ctx, ST_NEVER_READY,
+        "messages[%zu] would expire before a worker can claim it. Its delay of %lld "
+        "seconds%s is not shorter than its TTL of %lld seconds%s",
+        i, (long long)life.delay_s,
+        origin_of(draft->delay_s, set.message_delay_s, " (_default_message_delay)",
+                  " (default_message_delay)"),
+        (long long)life.ttl_s,
+        origin_of(draft->ttl_s, set.message_ttl_s, " (_default_message_ttl)",
+                  " (default_message_ttl)"));
+}
+
 /*
  * The parts of the response to a post, reserved before the store is called. If the Location does
  * not fit into a head (claimd/api/api.h), it is the path of the collection. The body has all ids.
@@ -203,6 +242,8 @@ handle_message_post(struct context *ctx)
     }
     if (st == ST_TOO_LARGE)
         return refuse_size(ctx, post_limit(ctx));
+    if (st == ST_NEVER_READY)
+        return post_refuse_delay(ctx, &ctx->queue, &post);
     if (st == ST_BEYOND_LOG)
         /* docs/api.md, 8.2 */
         return context_refuse(ctx, st,

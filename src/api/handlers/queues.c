@@ -25,6 +25,8 @@ read_metadata(struct context *ctx, struct store_metadata *out)
 
     if (st == ST_OK)
         st = metadata_decode(ctx->req->body, ctx->limits, ctx->req->arena, out, ctx->why);
+    if (st == ST_OK)
+        st = metadata_check_lifetime(&out->settings, ctx->limits, ctx->why);
     return st == ST_OK ? encrypt_check(ctx, &out->settings) : st;
 }
 

@@ -152,6 +152,29 @@ metadata_check(const json_t *document, const struct api_limits *limits,
     return ST_OK;
 }
 
+enum status
+metadata_check_lifetime(const struct store_settings *set, const struct api_limits *limits,
+                        struct reason *why)
+{
+    const bool own_ttl = set->message_ttl_s != STORE_UNSET;
+    const bool own_delay = set->message_delay_s != STORE_UNSET;
+    const struct store_draft draft = {.ttl_s = STORE_UNSET, .delay_s = STORE_UNSET};
+    const struct store_lifetime life =
+        store_draft_lifetime(&draft, set,
+                             (struct store_lifetime){limits->default_message_ttl,
+                                                     limits->default_message_delay});
+
+    if (store_lifetime_is_useful(life) || (!own_ttl && !own_delay))
+        return ST_OK;
+    return reason_give(
+        why, ST_BAD_VALUE,
+        "messages would expire before a worker can claim them. The delay of "
+        "%lld seconds (%sdefault_message_delay) is not shorter than the TTL "
+        "of %lld seconds (%sdefault_message_ttl)",
+        (long long)life.delay_s, own_delay ? "_" : "", (long long)life.ttl_s,
+        own_ttl ? "_" : "");
+}
+
 /* ------------------------------------------------------------------ trees */
 
 static int64_t
@@ -575,6 +598,11 @@ check_and_store(const json_t *document, const struct store_metadata *old,
     if (metadata_check(document, limits, why) != ST_OK)
         return ST_BAD_BODY;
     st = metadata_store(document, arena, &made);
+    /* A queue of an older version may have such settings. Then other members can be changed. */
+    if (st == ST_OK && (made.settings.message_ttl_s != old->settings.message_ttl_s ||
+                        made.settings.message_delay_s != old->settings.message_delay_s))
+        st = metadata_check_lifetime(&made.settings, limits, why) == ST_OK ? ST_OK
+                                                                           : ST_BAD_BODY;
     if (st == ST_OK && made.settings.transient != old->settings.transient)
         st = reason_give(why, ST_BAD_BODY,
                          "_persistence cannot be changed after the queue is created");

@@ -30,6 +30,13 @@ metadata_decode(struct bytes body, const struct api_limits *limits, struct arena
                 struct store_metadata *out, struct reason *why);
 
 /*
+ * ST_BAD_VALUE, explained: the settings would let messages that are posted without a TTL and a delay expire
+ * before a worker can claim them. A dump may have such settings of an older version, so decoding accepts them.
+ */
+enum status metadata_check_lifetime(const struct store_settings *settings,
+                                    const struct api_limits *limits, struct reason *why);
+
+/*
  * For a PUT in v1, whose documents have no reserved members: copies _persistence and
  * _enable_encrypt_messages from the old settings. ST_NO_MEMORY.
  */

@@ -415,6 +415,11 @@ START_TEST(limits_must_not_contradict_each_other)
     expect_error(&l, "default_claim_ttl (300, default) is more than max_claim_ttl "
                      "(100, /tmp/claimd-config-");
     begin(&l);
+    arg(&l, "--default-message-ttl=900");
+    arg(&l, "--default-message-delay=900");
+    expect_error(&l, "default_message_delay (900, command line) must be less than "
+                     "default_message_ttl (900, command line)");
+    begin(&l);
     arg(&l, "--min-length-client-id=37");
     expect_error(&l, "min_length_client_id");
     begin(&l);

@@ -1,5 +1,16 @@
 -- post: adds messages to a queue. Needs subscriptions. ARGV as in message_post, from 3 on.
 
+-- True if a delay is not shorter than its TTL, so that the message would expire before a worker could get it.
+local function is_never_ready(set)
+    local ttl = set[2] >= 0 and set[2] or tonumber(ARGV[5])
+    local delay = set[3] >= 0 and set[3] or tonumber(ARGV[6])
+    for i = 8, #ARGV, 4 do
+        local own_ttl, own_delay = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+        if (own_delay >= 0 and own_delay or delay) >= (own_ttl >= 0 and own_ttl or ttl) then return true end
+    end
+    return false
+end
+
 -- Why the queue cannot take the messages now; nil: it can.
 local function post_refusal(w, set)
     if set[8] == 1 then

@@ -50,8 +50,8 @@ local function make_callback(script)
 end
 
 local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, OVER_CAPACITY, TOO_LARGE, NOT_SEALED, SEALED,
-    CONFLICT, PAUSED, NEEDS_FEED, NEEDS_FENCE, EXPIRE_FIRST, REPEATED, KEY_REUSED, KEY_ENDED = 0, 1, 2, 3, 4, 5, 6, 7, 8,
-    9, 10, 11, 12, 13, 14, 15, 16, 17
+    CONFLICT, PAUSED, NEVER_READY, NEEDS_FEED, NEEDS_FENCE, EXPIRE_FIRST, REPEATED, KEY_REUSED, KEY_ENDED = 0, 1, 2, 3,
+    4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18
 
 local UNREADY, UNREADY_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local BELOW_UNREADY = '(' .. UNREADY_TEXT
@@ -193,9 +193,9 @@ local function set_metadata(w, json, from)
 end
 
 -- Settings: max_post_bytes, message_ttl, message_delay, max_claim_count, dead_letter_ttl (-1: not set), dead-letter
--- queue ('': none), transient, encrypt. (And w.paused.)
+-- queue ('': none), transient, encrypt. (And w.paused.) w: nil: none is set
 local function read_settings(w)
-    return w.settings ~= '' and cmsgpack.unpack(w.settings) or { -1, -1, -1, -1, -1, '', 0, 0 }
+    return w and w.settings ~= '' and cmsgpack.unpack(w.settings) or { -1, -1, -1, -1, -1, '', 0, 0 }
 end
 
 -- The body of queue_update and queue_update_full.

@@ -46,6 +46,15 @@ shows(const char *body, const char *shown)
 
 ARENA_CASE("metadata");
 
+START_TEST(defaults_of_an_older_version_are_decoded_and_refused_in_a_request)
+{
+    takes(
+        "{\"_default_message_ttl\":60,\"_default_message_delay\":900}"); /* as load does */
+    ck_assert_int_eq(
+        metadata_check_lifetime(&metadata.settings, &api_limits_default, &why),
+        ST_BAD_VALUE);
+}
+
 START_TEST(a_document_is_kept_in_its_order)
 {
     keeps(
