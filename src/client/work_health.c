@@ -50,7 +50,7 @@ health_learn(struct runner *r, const struct work_job *j)
         service_responded(&r->service, t->sent_ms);
     if (o->kind == OUTCOME_RETRY)
         service_doubted(&r->service);
-    health_report(r, before_ms, NULL);
+    health_report(r, before_ms, "");
 }
 
 int64_t
@@ -64,7 +64,7 @@ health_tick(struct runner *r)
     if (service_step(&r->service, r->now_ms, &next_ms) && r->health.handle == NULL &&
         !request_health(&r->transfers, &r->health, r->o))
         health_fail(r, -1, "out of memory");
-    health_report(r, before_ms, NULL);
+    health_report(r, before_ms, "");
     return next_ms;
 }
 
@@ -77,7 +77,7 @@ on_health(struct runner *r)
 
     if (t->status >= 200 && t->status < 300) {
         service_healthy(&r->service, r->now_ms);
-        health_report(r, before_ms, NULL);
+        health_report(r, before_ms, "");
     } else {
         if (t->status != 0)
             (void)snprintf(why, sizeof(why), "HTTP status %ld from %s", t->status,
