@@ -597,6 +597,14 @@ class Scripted(http.server.BaseHTTPRequestHandler):
             self.answer(201, {"Location": "/v2/queues/q/claims/c", "Claim-Number": "5"}, json.dumps(
                 {"messages": [{"id": "m", "body": 1, "details": {"delivery_count": 1}}]}))
 
+    def do_PATCH(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.renewals += 1
+        if self.server.renewals == 1:
+            self.answer(503, {"Retry-After": "2147483646"})
+        else:
+            self.answer(204)
+
     def answer(self, status, headers=(), text=""):
         self.send_response(status)
         for name in headers:
@@ -615,7 +623,7 @@ class Unconfirmed(WorkCase):
 
     def run_one(self, finish, *options, command=("true",)):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
-        server.claimed, server.finish, server.finishes = False, finish, 0
+        server.claimed, server.finish, server.finishes, server.renewals = False, finish, 0, 0
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         self.addCleanup(thread.join)
@@ -638,9 +646,18 @@ class Unconfirmed(WorkCase):
         self.assertEqual(runner.status, 69)
         self.assertGreaterEqual(server.finishes, 2)
 
+    def test_a_long_retry_after_does_not_cost_the_lease(self):
+        runner, server = self.run_one(
+            self.result("deleted"), "--max-jobs", "1", command=("sleep", "4"))
+        self.assertEqual(runner.status, 0, runner.err.lines)
+        self.assertGreaterEqual(server.renewals, 3)
+
+    @staticmethod
+    def result(text):
+        return 200, {}, json.dumps({"results": [{"id": "m", "result": text}]})
+
     def test_the_log_says_what_the_server_did(self):
-        def result(text):
-            return 200, {}, json.dumps({"results": [{"id": "m", "result": text}]})
+        result = self.result
         for answer, words in ((result("released"), "The next attempt is in"),
                               (result("dead_lettered"), "It is dead-lettered"),
                               (result("not_held"), "Its lease ended before the server got the result"),
