@@ -19,6 +19,9 @@
 /* A guard that waits for the end of killed processes looks again after this time. */
 enum { AGAIN_MS = 20 };
 
+/* Begins the words of a guard in ps(1), where the runner has "claimd". */
+#define GUARD_WORD "guard"
+
 /* Variables of a job; descriptor of its metadata. */
 enum { VARIABLES_MOST = 16, METADATA_FD = 3 };
 
@@ -99,6 +102,20 @@ descriptors_close(int kept)
             (void)close(fd);
 }
 
+/* Names this process. Its words in /proc begin with those of the runner, and a signal to all processes that look like
+ * the runner must not reach the guards. */
+static void
+process_name(void)
+{
+    const size_t len = strlen(program_invocation_name); /* the first word */
+
+    (void)prctl(PR_SET_NAME, GUARD_NAME);
+    if (len < strlen(GUARD_WORD))
+        return;
+    memset(program_invocation_name, ' ', len);
+    memcpy(program_invocation_name, GUARD_WORD, strlen(GUARD_WORD));
+}
+
 /* Begins a process. Returns a descriptor that is readable when a child ends, or -1. */
 static int
 process_begin(int control)
@@ -109,7 +126,7 @@ process_begin(int control)
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     (void)setpgid(0, 0);
-    (void)prctl(PR_SET_NAME, GUARD_NAME);
+    process_name();
     (void)sigemptyset(&all);
     (void)sigaddset(&all, SIGCHLD);
     return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0

@@ -2,8 +2,9 @@
  * work_tree: ends the children of this process, and with them all descendants.
  *
  * The caller is a child subreaper (prctl(2)). If a process dies, its children become children of the caller. So
- * each call kills one level of the tree, and the caller repeats it until no child is left. Only children are killed,
- * because the number of a child cannot belong to another process before the caller has reaped it.
+ * each call kills the children, and the caller repeats it until no child is left. The number of a child cannot belong
+ * to another process before the caller has reaped it. A call also kills the descendants that it finds, so that a deep
+ * tree ends at once, and not level by level.
  *
  * The list of children comes from /proc. Without it, or if it lists nothing although there are children, the call
  * asks the kernel about each possible number of a process. That takes milliseconds, or a second if /proc does not say

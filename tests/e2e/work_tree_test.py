@@ -244,6 +244,8 @@ class Guards(WorkCase):
             with open("/proc/%d/comm" % pid, encoding="ascii") as f:
                 self.assertEqual(f.read(), "job-guard\n")
             self.assertEqual(os.getpgid(pid), pid)
+            with open("/proc/%d/cmdline" % pid, "rb") as f:
+                self.assertRegex(f.read(), rb"^guard *\0work\0--project\0")
         runner.signal()
         self.assertEqual(runner.wait(), 0)
 
