@@ -211,6 +211,15 @@ class Views(CommandCase):
                      Commands(server.url).run("queues", "--sort", "name").stdout.split("\n")[1:-1]]
             self.assertEqual(names, ["q%04d" % i for i in range(1500)])
 
+    def test_a_page_that_leads_to_itself_is_the_last_one(self):
+        def speak(other):
+            if len(fake.requests) > 5:
+                other.close() # the command would go on forever
+            other.sendall(response('{"queues": [], "links": [{"rel": "next", "href": "/claimd/next"}]}'))
+        with Fake(speak) as fake:
+            Commands(fake.url).run("queues")
+            self.assertEqual([one.split()[1] for one in fake.requests][1:], [b"/claimd/next"])
+
     def test_watch_repeats_the_table_until_a_signal(self):
         process = subprocess.Popen([CLAIMD, "queues", "--watch"], stdout=subprocess.PIPE, text=True,
                                    env=dict(os.environ, **self.commands.variables))

@@ -273,6 +273,22 @@ STORE_TEST(claimed_and_delayed_dead_letters_stay)
     expect_details(f, 1, "later", "worker", 0, NULL, -1);
 }
 
+STORE_TEST(dead_letters_go_to_a_queue_that_encrypts_in_one_request)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    struct redriven done;
+
+    settings.encrypt = true;
+    use(f, "vault");
+    make_queue(f, &settings);
+    bury(f, "q", 60, NULL);
+    done = redrive(f, (struct store_redrive){.limit = 50, .to = BYTES_LIT("vault")});
+    ck_assert_uint_eq(done.moved, 50);
+    ck_assert_uint_eq(done.remaining, 10);
+    use(f, "vault");
+    expect_stats(f, 0, 50);
+}
+
 STORE_TEST(counts_are_kept_on_request)
 {
     bury(f, "q", 2, NULL);
@@ -679,4 +695,55 @@ STORE_TEST_WITH(a_finish_over_the_limits_of_the_project_changes_nothing,
     ck_assert_status(finish(f, &g), ST_PROJECT_MESSAGES);
     engine_limit(engine, &(struct engine_limits){.messages = 5});
     ck_assert_status(finish(f, &g), ST_OK);
+}
+
+/* A sealer whose first call releases a claim, as another client may do meanwhile. */
+struct releasing {
+    struct fixture *f;
+    struct store_id claim;
+    bool done;
+};
+
+static enum status
+seal_and_release(void *arg, const struct store_queue *where, struct bytes body, char *to)
+{
+    struct releasing *r = arg;
+
+    (void)where;
+    if (!r->done)
+        release(r->f, r->claim);
+    r->done = true;
+    *to = STORE_SEALED_MARK;
+    memcpy(to + 1, body.data, body.len);
+    return ST_OK;
+}
+
+START_TEST(a_dead_letter_that_comes_while_others_are_encrypted_is_not_skipped)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    struct releasing releasing = {.done = false};
+    const struct store_sealer sealer = {
+        .overhead = 1, .seal = seal_and_release, .arg = &releasing};
+    struct engine_config config;
+    struct store_id first;
+    struct redriven done;
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE);
+    store_close(f.store);
+    config = fixture_config(f.mem);
+    config.sealer = &sealer;
+    ck_assert_status(engine_open(&config, &f.store), ST_OK);
+    settings.encrypt = true;
+    use(&f, "vault");
+    make_queue(&f, &settings);
+    bury(&f, "q", 3, NULL);
+    first = take(&f, 1); /* 1 */
+    releasing.f = &f;
+    releasing.claim = take(&f, 1); /* 2 */
+    release(&f, first);
+    done = redrive(&f, (struct store_redrive){.limit = 9, .to = BYTES_LIT("vault")});
+    ck_assert_uint_eq(done.moved, 3);
+    ck_assert_uint_eq(done.remaining, 0);
+    fixture_close(&f);
 }

@@ -142,6 +142,20 @@ SERVER_TEST(a_stream_counts_as_a_waiter_until_it_ends, open_waiting(f, 1))
     (void)close(other);
 }
 
+SERVER_TEST(a_stream_ends_if_the_client_hangs_up, open_waiting(f, 10))
+{
+    int fd;
+
+    ask_once(f, POST("q"), 201);
+    fd = begin_stream(f);
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    server_fixture_settle(f);
+    pass_s(f, 1);
+    ck_event(fd, ""); /* not another event */
+    expect_closed(fd);
+    ck_assert_int_eq(parked_requests(f, "stream"), 0);
+}
+
 SERVER_TEST(an_endless_stream_needs_no_further_memory, open_waiting(f, 10))
 {
     size_t used;

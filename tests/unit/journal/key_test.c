@@ -2,6 +2,7 @@
  * Idempotency-Keys over crashes and compaction (promise "one key, one effect"): after a crash at
  * any operation of the disk, a repeated request has one effect together with the first.
  */
+#include "model/logbook.h"
 #include "support/journalled.h"
 #include "support/store_fixture.h"
 
@@ -12,6 +13,7 @@ enum { SEGMENT = 64 * 1024, BODY = 1000 };
 struct world {
     struct sim_disk *disk;
     struct journalled p;
+    int64_t later_ms; /* after START_MS */
 };
 
 static const struct store_queue queue = {{"p", 1}, {"q", 1}, STORE_QUEUE};
@@ -37,7 +39,8 @@ post_keyed(struct world *w, uint64_t hash, size_t count, struct store_id *ids)
 {
     static char body[BODY];
     const struct store_key key = {.hash = {hash, 1}, .digest = {count, 0}};
-    struct store_op op = {.now_ms = START_MS, .key = hash == 0 ? NULL : &key};
+    struct store_op op = {.now_ms = START_MS + w->later_ms,
+                          .key = hash == 0 ? NULL : &key};
     struct store_draft drafts[8];
     const struct store_post post = {
         .drafts = drafts, .count = count, .create_queue = true};
@@ -52,7 +55,8 @@ static enum status
 pop_keyed(struct world *w, uint64_t hash, size_t limit, struct store_batch *out)
 {
     const struct store_key key = {.hash = {hash, 1}, .digest = {limit, 0}};
-    struct store_op op = {.now_ms = START_MS, .key = hash == 0 ? NULL : &key};
+    struct store_op op = {.now_ms = START_MS + w->later_ms,
+                          .key = hash == 0 ? NULL : &key};
 
     *out = STORE_BATCH_INIT;
     return store_message_pop(w->p.store, &op, &queue, limit, out);
@@ -165,6 +169,157 @@ START_TEST(keys_survive_the_compaction_of_the_journal)
     ck_assert_status(claim_keyed(&w, 3, &same), ST_OK);
     ck_assert_str_eq(claim.text, same.text);
     world_close(&w);
+}
+
+START_TEST(a_pop_whose_key_is_larger_than_a_frame_is_refused_and_changes_nothing)
+{
+    enum { MANY = 48 };
+
+    struct store_batch batch;
+    struct store_id ids[8];
+    struct world w;
+
+    world_open(&w, 1);
+    for (int i = 0; i < MANY / 8; i++)
+        ck_assert_status(post_keyed(&w, 0, 8, ids), ST_OK);
+    journalled_commit(&w.p);
+    ck_assert_status(pop_keyed(&w, 1, MANY, &batch), ST_BEYOND_LOG);
+    ck_assert_uint_eq(batch.count, 0);
+    ck_assert_uint_eq(total(&w), MANY);
+    ck_assert_status(pop_keyed(&w, 1, MANY / 4, &batch), ST_OK); /* it kept no key */
+    ck_assert_uint_eq(batch.count, MANY / 4);
+    store_batch_release(&batch);
+    ck_assert(store_audit(w.p.store));
+    world_close(&w);
+}
+
+/* ------------------------------------------------------------------ keys in a log */
+
+/* An engine that tells a log in memory. */
+static void
+logged_open(struct world *w, struct logbook **log)
+{
+    struct engine_config config;
+
+    *w = (struct world){.disk = NULL};
+    *log = logbook_new(1);
+    w->p.mem = mem_new(0);
+    config = fixture_config(w->p.mem);
+    config.log = &(*log)->observer;
+    config.keys = 10000;
+    ck_assert_status(engine_open(&config, &w->p.store), ST_OK);
+}
+
+static void
+logged_close(struct world *w, struct logbook *log)
+{
+    ck_assert(store_audit(w->p.store));
+    store_close(w->p.store);
+    ck_assert_uint_eq(mem_used(w->p.mem), 0);
+    mem_destroy(w->p.mem);
+    logbook_free(log);
+}
+
+/* Reads slices of a checkpoint until it has so many keys more, or is complete. */
+static bool
+checkpoint_keys(struct world *w, const struct logbook *log, uint64_t keys)
+{
+    const uint64_t before = log->told[STORE_CHANGE_KEY];
+    bool done = false;
+
+    while (!done && log->told[STORE_CHANGE_KEY] - before < keys)
+        ck_assert_status(store_checkpoint(w->p.store, &done), ST_OK);
+    return done;
+}
+
+START_TEST(keys_that_end_during_a_checkpoint_are_left_out)
+{
+    enum { OLD = 400, YOUNG = 300 };
+
+    struct store_batch batch;
+    struct store_id id[8];
+    struct logbook *log;
+    int64_t next_ms;
+    uint64_t told;
+    struct world w;
+
+    logged_open(&w, &log);
+    for (uint64_t i = 1; i <= OLD + YOUNG; i++) {
+        w.later_ms = i <= OLD ? 0 : 1000;
+        ck_assert_status(post_keyed(&w, i, 1, id), ST_OK);
+        ck_assert_status(pop_keyed(&w, 0, 1, &batch), ST_OK);
+        store_batch_release(&batch);
+    }
+    told = log->told[STORE_CHANGE_KEY];
+    store_checkpoint_begin(w.p.store);
+    ck_assert(!checkpoint_keys(&w, log, 1)); /* it is among the old ones */
+    ck_assert_uint_lt(log->told[STORE_CHANGE_KEY] - told, OLD);
+    do
+        store_housekeep(w.p.store, START_MS + FIXTURE_KEY_S * 1000, &next_ms);
+    while (next_ms <= START_MS + FIXTURE_KEY_S * 1000);
+    told = log->told[STORE_CHANGE_KEY];
+    ck_assert(checkpoint_keys(&w, log, UINT64_MAX));
+    ck_assert_uint_eq(log->told[STORE_CHANGE_KEY] - told, YOUNG);
+    logged_close(&w, log);
+}
+
+START_TEST(a_change_and_its_key_are_one_group_or_refused)
+{
+    enum { LARGEST = 16384 };
+
+    size_t done = 0, refused = 0;
+    struct store_batch batch;
+    struct store_id ids[8];
+    struct logbook *log;
+    struct world w;
+
+    logged_open(&w, &log);
+    log->observer.largest = LARGEST;
+    for (size_t limit = 8; limit <= 24; limit++) {
+        const size_t groups = log->group_count;
+        enum status st;
+
+        for (int i = 0; i < 3; i++)
+            ck_assert_status(post_keyed(&w, 0, 8, ids), ST_OK);
+        st = pop_keyed(&w, limit, limit, &batch);
+        done += st == ST_OK;
+        refused += st == ST_BEYOND_LOG;
+        ck_assert_uint_eq(done + refused, limit - 7);
+        ck_assert_uint_eq(log->group_count - groups, st == ST_OK);
+        store_batch_release(&batch);
+    }
+    ck_assert(done > 0 && refused > 0);
+    logged_close(&w, log);
+}
+
+START_TEST(keys_of_a_transient_queue_are_not_logged)
+{
+    struct store_metadata metadata = {.settings = STORE_SETTINGS_INIT};
+    struct store_batch batch;
+    struct store_id id[8];
+    struct logbook *log;
+    struct world w;
+    uint64_t told;
+    size_t len;
+    bool made;
+
+    logged_open(&w, &log);
+    metadata.settings.transient = true;
+    ck_assert_status(
+        store_queue_create(w.p.store, STORE_AT(START_MS), &queue, &metadata, &made),
+        ST_OK);
+    ck_assert_status(post_keyed(&w, 1, 2, id), ST_OK); /* may reserve numbers */
+    len = log->len;
+    ck_assert_status(post_keyed(&w, 2, 2, id), ST_OK);
+    ck_assert_status(pop_keyed(&w, 3, 2, &batch), ST_OK);
+    store_batch_release(&batch);
+    ck_assert_status(claim_keyed(&w, 4, id), ST_OK);
+    ck_assert_uint_eq(log->len, len);
+    told = log->told[STORE_CHANGE_KEY];
+    store_checkpoint_begin(w.p.store);
+    ck_assert(checkpoint_keys(&w, log, 1));
+    ck_assert_uint_eq(log->told[STORE_CHANGE_KEY], told);
+    logged_close(&w, log);
 }
 
 START_TEST(a_hundred_thousand_keys)

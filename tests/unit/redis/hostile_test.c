@@ -132,6 +132,37 @@ START_TEST(more_names_than_a_page_has_are_not_taken_in)
     ck_assert_status(list_names(&count), ST_UNAVAILABLE);
 }
 
+/* Finishes two messages. Redis responds that it is done, with these digits for the messages that are held. */
+static enum status
+finish_two(bool atomic, const char *held)
+{
+    static struct store_finish_item items[] = {
+        {.action = STORE_FINISH_DELETE, .id = BYTES_LIT("a00000000000000000000001")},
+        {.action = STORE_FINISH_RELEASE, .id = BYTES_LIT("a00000000000000000000002")}};
+    struct store_finish request = {.claim_id = BYTES_LIT("a00000000000000000000003"),
+                                   .items = items,
+                                   .count = 2,
+                                   .atomic = atomic};
+
+    resp_list(&response, 6);
+    resp_number(&response, RESPONSE_OK);
+    resp_text(&response, bytes_str(held));
+    resp_text(&response, bytes_str("a0000000"));
+    for (int i = 0; i < 3; i++)
+        resp_number(&response, 0);
+    play(NULL);
+    return store_claim_finish(f.store, STORE_AT(START_MS), &f.queue, &request);
+}
+
+START_TEST(an_atomic_finish_of_which_a_part_is_done_is_not_confirmed)
+{
+    ck_assert_status(finish_two(true, "11"), ST_OK);
+    ck_assert_status(finish_two(true, "10"), ST_UNCONFIRMED);
+    ck_assert_status(finish_two(true, "1"), ST_UNCONFIRMED);
+    ck_assert_status(finish_two(false, "10"), ST_OK);
+    ck_assert_status(finish_two(false, "100"), ST_UNCONFIRMED);
+}
+
 static const char *const strange[] = {
     "*1\r\n:0\r\n",                        /* nothing behind the status */
     "*2\r\n:0\r\n$-1\r\n",                 /* no number */
