@@ -3,8 +3,10 @@
 #include "claimd/base/invariant.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 void
@@ -87,6 +89,23 @@ conn_unread(const struct conn *c)
     if (n > 0)
         return UNREAD_DATA;
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? UNREAD_NOTHING : UNREAD_END;
+}
+
+size_t
+conn_unsent(const struct conn *c)
+{
+    int bytes = 0;
+
+    return ioctl(c->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? (size_t)bytes : 0;
+}
+
+void
+conn_drop_unsent(const struct conn *c)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    if (conn_unsent(c) > 0)
+        (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
 size_t

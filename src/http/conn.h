@@ -137,6 +137,19 @@ struct conn *conn_earliest(const struct conn_table *t, int64_t *due_ms);
 enum conn_unread { UNREAD_NOTHING, UNREAD_DATA, UNREAD_END };
 enum conn_unread conn_unread(const struct conn *c);
 
+/*
+ * Bytes of responses that the client has not taken. (TCP: not acknowledged. Unix: not read, with the
+ * kernel's records.) Makes a system call.
+ */
+size_t conn_unsent(const struct conn *c);
+
+/*
+ * If the client has not taken all bytes, the close of the socket drops them and resets the
+ * connection. Otherwise the kernel would keep them for as long as the client is there. Makes a
+ * system call or two.
+ */
+void conn_drop_unsent(const struct conn *c);
+
 /* Counts connections with a request under way or unread. O(n): for the end of a drain. */
 size_t conn_unfinished(const struct conn_table *t);
 

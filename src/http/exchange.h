@@ -87,6 +87,7 @@ struct head {
 struct stream {
     uint64_t begin;         /* bytes of the stream before the present event */
     struct arena_mark mark; /* before the first call of the API */
+    int64_t sent_ms;        /* when libmicrohttpd had taken the last event */
     bool last;              /* the present event ends the stream */
     bool over;              /* the stream ends without a further event */
 };

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -434,17 +435,27 @@ bind_local(struct listener *l, const struct listener_access *access)
 }
 
 static void
-set_socket_options(int fd, int family)
+set_option(int fd, int level, int name, int value)
 {
-    int on = 1;
+    (void)setsockopt(fd, level, name, &value, sizeof(value));
+}
 
+/*
+ * claimd works without these options, so a failure is no error. Accepted sockets inherit them. The
+ * sizes of buffers turn off the kernel's own tuning.
+ */
+static void
+set_socket_options(int fd, int family, int64_t unread_ms)
+{
     if (family == AF_UNIX)
         return;
-    /* claimd works without these options, so a failure is no error. Accepted sockets inherit
-     * TCP_NODELAY. */
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER);
+    set_option(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER);
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+               unread_ms > INT_MAX ? INT_MAX : (int)unread_ms);
 }
 
 /* Fills in the address of a socket that listens. */
@@ -461,7 +472,7 @@ read_bound_address(struct listener *l)
 
 enum status
 listener_open(struct listener *l, const struct listen_entry *entry,
-              const struct listener_access *access, struct reason *why)
+              const struct listener_access *access, int64_t unread_ms, struct reason *why)
 {
     struct reason what;
     enum status st;
@@ -473,7 +484,7 @@ listener_open(struct listener *l, const struct listen_entry *entry,
         if (!read_bound_address(l))
             return reason_give(why, ST_IO, "cannot listen on %s: %s", entry->address,
                                strerror(errno));
-        set_socket_options(l->fd, l->address.sock.any.sa_family);
+        set_socket_options(l->fd, l->address.sock.any.sa_family, unread_ms);
         return ST_OK;
     }
     st = address_parse(entry->address, &l->address, &what);
@@ -483,7 +494,7 @@ listener_open(struct listener *l, const struct listen_entry *entry,
     l->fd = socket(l->address.sock.any.sa_family,
                    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->fd >= 0) {
-        set_socket_options(l->fd, l->address.sock.any.sa_family);
+        set_socket_options(l->fd, l->address.sock.any.sa_family, unread_ms);
         if ((is_unix_socket(l)
                  ? bind_local(l, access)
                  : bind(l->fd, &l->address.sock.any, l->address.len) == 0) &&

@@ -57,13 +57,25 @@ struct listener {
 };
 
 /*
+ * Bounds of the kernel's buffers of an accepted TCP socket, in bytes. The kernel adds as much again for
+ * its own records. Without bounds Linux lets a connection that is not read grow to several
+ * megabytes. A client 50 ms away gets 2.6 MB a second with this bound. (A Unix socket has a fixed bound,
+ * net.core.wmem_default.)
+ */
+enum { SEND_BUFFER = 131072, RECEIVE_BUFFER = 131072 };
+
+/*
  * Binds and listens, without blocking. Replaces the file of a Unix socket that no server listens
  * on, and refuses the address of a live server. The file never has more permissions than `access`:
  * listener_open() creates it without permissions, gives it to its group, adds the permissions, and
  * then listens. It uses an inherited socket as it is. ST_BAD_VALUE, ST_IO, with a reason.
+ *
+ * unread_ms: the kernel drops an accepted TCP connection, also after close(), if the client takes
+ * nothing for so long of bytes that were sent to it.
  */
 enum status listener_open(struct listener *l, const struct listen_entry *listen,
-                          const struct listener_access *access, struct reason *why);
+                          const struct listener_access *access, int64_t unread_ms,
+                          struct reason *why);
 
 /*
  * Stops listening. Removes the file of the Unix socket if it is the one that listener_open()

@@ -141,6 +141,9 @@ request_time_out(struct worker *w, struct conn *c)
 
     if (c->exchange != NULL && worker_is_draining(w))
         w->cut_off++;
+    if (!worker_is_draining(
+            w)) /* a drain ends also a connection with a response on its way */
+        conn_drop_unsent(c);
     if (c->phase == CONN_RECEIVING)
         why = REFUSAL_SLOW;
     else if (c->exchange != NULL && c->exchange->state == EXCHANGE_TURN)

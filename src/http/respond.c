@@ -383,15 +383,22 @@ copy_part(struct bytes text, uint64_t *at, char *out, size_t cap)
     return len;
 }
 
+static void
+arm_event(struct worker *w, struct exchange *ex)
+{
+    list_add_before(&w->suspended.delayed, &ex->conn->turn);
+    wheel_arm(w->suspended.deadlines, &ex->due,
+              w->loop.round.now_ms + STREAM_INTERVAL_MS);
+}
+
 /* Suspends a stream whose event was sent until the next one is due. */
 static void
 await_event(struct worker *w, struct exchange *ex)
 {
     set_state(w, ex, EXCHANGE_STREAM);
     worker_set_phase(w, ex->conn, CONN_SUSPENDED);
-    list_add_before(&w->suspended.delayed, &ex->conn->turn);
-    wheel_arm(w->suspended.deadlines, &ex->due,
-              w->loop.round.now_ms + STREAM_INTERVAL_MS);
+    ex->stream.sent_ms = w->loop.round.now_ms;
+    arm_event(w, ex);
     mhd_suspend(ex->conn);
 }
 
@@ -432,14 +439,27 @@ read_event(struct exchange *ex, uint64_t at, char *out, size_t cap)
     return 0;
 }
 
-/* Makes the next event of a stream. */
+/*
+ * Makes the next event of a stream. While the client has not taken the last one, there is none: the
+ * kernel would keep it, and it would be old when the client reads it. The last event has the time
+ * limit of a response.
+ */
 static void
 continue_stream(struct worker *w, struct exchange *ex)
 {
+    const int64_t limit_ms = w->conns.table.limit_ms[CONN_RESPONDING];
+
     remove_from_lists(w, ex);
     if (ex->conn->hung_up || worker_is_draining(w)) {
         ex->stream.over = true;
         make_ready(w, ex);
+        return;
+    }
+    if (conn_unsent(ex->conn) > 0) {
+        if (w->loop.round.now_ms - ex->stream.sent_ms < limit_ms)
+            arm_event(w, ex);
+        else
+            request_time_out(w, ex->conn);
         return;
     }
     arena_rewind(&ex->arena, ex->stream.mark);

@@ -385,8 +385,8 @@ open_listeners(struct server *s, struct reason *why)
                                            .group = (gid_t)config->socket_group};
 
     for (size_t i = 0; i < config->listen->count; i++) {
-        enum status st =
-            listener_open(&s->listeners[i], &config->listen->entries[i], &access, why);
+        enum status st = listener_open(&s->listeners[i], &config->listen->entries[i],
+                                       &access, config->request_seconds * 1000, why);
 
         if (st != ST_OK)
             return st;

@@ -54,8 +54,8 @@ open_listener(struct fixture *f, mode_t mode, gid_t group)
     const struct listener_access access = {mode, group};
     struct reason why;
 
-    ck_assert_msg(listener_open(&f->listener, &f->entry, &access, &why) == ST_OK, "%s",
-                  why.text);
+    ck_assert_msg(listener_open(&f->listener, &f->entry, &access, 1000, &why) == ST_OK,
+                  "%s", why.text);
 }
 
 static void
@@ -107,7 +107,7 @@ START_TEST(a_group_that_cannot_be_had_leaves_nothing_behind)
     if (getuid() == 0)
         return; /* root may */
     fixture_open(&f);
-    ck_assert_int_eq(listener_open(&f.listener, &f.entry, &access, &why), ST_IO);
+    ck_assert_int_eq(listener_open(&f.listener, &f.entry, &access, 1000, &why), ST_IO);
     ck_assert_ptr_nonnull(strstr(why.text, "Operation not permitted"));
     fixture_close(&f);
 }
@@ -139,7 +139,7 @@ START_TEST(a_socket_that_is_not_for_us_is_not_taken_for_dead)
         return; /* for root everything is open */
     fixture_open(&f);
     open_listener(&f, 0, (gid_t)-1);
-    ck_assert_int_eq(listener_open(&second, &f.entry, &access, &why), ST_IO);
+    ck_assert_int_eq(listener_open(&second, &f.entry, &access, 1000, &why), ST_IO);
     ck_assert_ptr_nonnull(strstr(why.text, "address already in use"));
     fixture_close(&f);
     if (getuid() == 0)
