@@ -104,12 +104,15 @@ export async function fetchResponse(method, path, options = {}) {
   try {
     // With credentials: a certificate of the browser or a login at a proxy.
     response = await fetch(path, {method, headers: headersFor(method, options), body: options.body,
-      signal: options.signal, cache: 'no-store', credentials: 'same-origin', redirect: 'error'});
+      signal: options.signal, cache: 'no-store', credentials: 'same-origin', redirect: 'manual'});
   } catch (error) {
     if (error.name === 'AbortError')
       throw error;
     throw new ApiError(0, 'No response', 'The server cannot be reached.');
   }
+  // claimd redirects nothing. A proxy does so when its login has ended.
+  if (response.type === 'opaqueredirect')
+    throw new ApiError(0, 'Login needed', 'A proxy asks for a login. Reload the page.');
   const date = Date.parse(response.headers.get('Date'));
   // The header has whole seconds.
   if (Math.abs(date - Date.now()) < 1500)

@@ -205,19 +205,19 @@ class Behind:
 
     # ------------------------------------------------------------------ the page
 
-    def follows(self, viewer):
+    def follows(self, viewer, events):
         """Events arrive while the stream is open, and its end arrives at the server."""
         def ready():
             rows = viewer.event()[1]["queues"]
             return sum(row["ready"] for row in rows if row["name"] == self.queue)
         self.assertEqual(ready(), 0)
-        for count in 1, 2:
+        for count in range(events):
             self.post_one()
-            eventually(lambda count=count: ready() == count)
+            eventually(lambda count=count: ready() == count + 1)
 
     def test_a_stream_is_live(self):
         with Viewer(self.proxy, "/mq/claimd/queues") as viewer:
-            self.follows(viewer)
+            self.follows(viewer, 2)
         self.left("stream")
 
     def test_a_stream_is_live_over_http_2(self):
@@ -226,7 +226,7 @@ class Behind:
                 line = next(line for line in curl.stdout if line.startswith("data: "))
                 return "message", json.loads(line[len("data: "):])
             curl.event = event
-            self.follows(curl)
+            self.follows(curl, 1)
             curl.kill()
         self.left("stream")
 
@@ -304,6 +304,19 @@ class Page(PageBehind):
 
     def test_behind_caddy(self):
         self.shows(Caddy)
+
+
+    def test_the_end_of_a_login_at_the_proxy(self):
+        """The proxy sends each request to its page for a login."""
+        ended = self.shop.path("ended")
+        self.behind(Nginx, edit=lambda text: text.replace(
+            "server_name", "if (-f %s) { return 302 /mq/login; } server_name" % ended))
+        self.api.create("jobs")
+        self.open("#/queues")
+        self.until_text("#connection", "live")
+        self.shop.file("ended", "", mode=0o644)
+        self.js("location.hash = '#/queue/shop/jobs'")
+        self.until_text("main", "Reload the page")
 
 
 class PageWithLogins(PageBehind):
