@@ -215,6 +215,7 @@ static enum status
 backup_run(struct backup *b)
 {
     int error = copy_once(b);
+    char text[ERRNO_TEXT_CAP];
 
     while (error != 0 && was_checkpointed(b) && b->out->restarts < TRIES) {
         remove_copies(b);
@@ -228,7 +229,7 @@ backup_run(struct backup *b)
         return reader_fail(
             &b->reader, ST_IO, "claimd cannot copy the journal: %s",
             error == EBUSY ? "its segments changed during each try. Run the backup again"
-                           : strerror(error));
+                           : disk_error_text(error, text));
     if (b->segments.count == 0)
         return reader_fail(&b->reader, ST_NOT_FOUND, "there is no journal");
     return ST_OK;

@@ -352,10 +352,19 @@ posix_list(struct disk *d, void (*each)(void *arg, const char *name), void *arg)
     return error;
 }
 
+/* fsync(2) of a directory is EINVAL on CIFS, and on shared folders of virtual machines. */
+static int
+sync_folder(int fd)
+{
+    if (fsync(fd) == 0)
+        return 0;
+    return errno == EINVAL ? DISK_CANNOT_SYNC_NAMES : errno;
+}
+
 static int
 posix_sync_names(struct disk *d)
 {
-    return fsync(folder_of(d)) == 0 ? 0 : errno;
+    return sync_folder(folder_of(d));
 }
 
 static int
@@ -434,8 +443,8 @@ static const struct disk_vtable posix_ops = {
 
 /*
  * Makes the name of a directory durable, even if the directory existed: the process that
- * made it may have crashed before it did so. If the parent cannot be opened and the
- * directory existed, this is skipped.
+ * made it may have crashed before it did so. If the parent cannot be opened or synced and
+ * the directory existed, this is skipped.
  */
 static int
 sync_parent(int folder, bool made)
@@ -444,9 +453,10 @@ sync_parent(int folder, bool made)
 
     if (parent < 0)
         return errno == EACCES && !made ? 0 : errno;
-    error = fsync(parent) == 0 ? 0 : errno;
+    error = sync_folder(parent);
     (void)close(parent);
-    return error;
+    /* The directory may be a mount, and its parent of another file system. */
+    return error == DISK_CANNOT_SYNC_NAMES && !made ? 0 : error;
 }
 
 static int
@@ -467,6 +477,21 @@ open_folder(const char *path, bool make, int *out)
     else
         (void)close(fd);
     return error;
+}
+
+const char *
+disk_error_text(int error, char out[ERRNO_TEXT_CAP])
+{
+    if (error == DISK_CANNOT_SYNC_NAMES)
+        return "its file system cannot sync a directory (fsync: Invalid argument), so a "
+               "power "
+               "loss could lose whole files. Use a directory on a file system such as "
+               "ext4, "
+               "XFS, Btrfs, ZFS or NFS";
+    return errno_text(error,
+                      "The user of the service must own the directory and all its files "
+                      "(chown -R USER DIR)",
+                      out);
 }
 
 int

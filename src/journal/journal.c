@@ -28,7 +28,7 @@ lock_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
         error, JOURNAL_ERROR_CAP, "claimd cannot lock the journal: %s",
         failed == EWOULDBLOCK
             ? "another process uses it. Stop that process, or use another directory"
-            : errno_text(failed, DISK_ADVICE, text));
+            : disk_error_text(failed, text));
     return failed == EWOULDBLOCK ? ST_UNAVAILABLE : ST_IO;
 }
 

@@ -32,7 +32,7 @@ reader_system_fails(struct reader *r, const char *what, int error)
 
     return reader_fail(r, error == ENOMEM ? ST_NO_MEMORY : ST_IO,
                        "the journal cannot %s %s: %s", what, r->name,
-                       errno_text(error, DISK_ADVICE, text));
+                       disk_error_text(error, text));
 }
 
 enum status

@@ -212,8 +212,7 @@ start_fails(struct recovery *r, const char *what, int error)
     char text[ERRNO_TEXT_CAP];
 
     return reader_fail(&r->reader, error == ENOMEM ? ST_NO_MEMORY : ST_IO,
-                       "the journal cannot %s: %s", what,
-                       errno_text(error, DISK_ADVICE, text));
+                       "the journal cannot %s: %s", what, disk_error_text(error, text));
 }
 
 /* Begins a segment, and logs behind the last record. */

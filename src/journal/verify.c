@@ -389,8 +389,10 @@ report_unplaced_run(struct inspection *l)
 static enum status
 write_fails(struct inspection *l, int error)
 {
+    char text[ERRNO_TEXT_CAP];
+
     return reader_fail(&l->reader, ST_IO, "claimd cannot write the copy: %s",
-                       strerror(error));
+                       disk_error_text(error, text));
 }
 
 static enum status

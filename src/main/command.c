@@ -52,10 +52,12 @@ command_open_dir(const char *path, bool make)
 {
     struct disk *d = NULL;
     int error = disk_open(path, make, &d);
+    char text[ERRNO_TEXT_CAP];
 
     if (error == 0)
         return d;
-    (void)command_fails(COMMAND_FAILED, "%s cannot be opened: %s", path, strerror(error));
+    (void)command_fails(COMMAND_FAILED, "%s cannot be opened: %s", path,
+                        disk_error_text(error, text));
     return NULL;
 }
 

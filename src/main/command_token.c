@@ -127,7 +127,8 @@ sync_folder(const char *path)
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return errno;
-    error = fsync(fd) == 0 ? 0 : errno;
+    /* EINVAL: the file system cannot sync a directory. A power loss may bring the old file back. */
+    error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
     (void)close(fd);
     return error;
 }

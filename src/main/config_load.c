@@ -89,21 +89,40 @@ set_option(struct config *config, const struct option *option, struct bytes valu
         (struct config_origin){.source = source, .refused = refused};
 }
 
-/* True for a variable that is no option: Kubernetes and Docker set some for a service called claimd, others are for
- * commands, and `claimd work` sets some for a job. */
+/*
+ * True for a variable that Kubernetes or Docker sets for a service with this name, "" for a service called
+ * claimd: SERVICE_HOST, SERVICE_PORT[_NAME], PORT, PORT_N_TCP[_ADDR]. "metrics_service_host" is of a service
+ * called claimd-metrics. No option has such a name.
+ */
+static bool
+is_of_service(const char *name)
+{
+    static const char *const marks[] = {"_service_host", "_service_port"};
+    const char *port = strstr(name, "port");
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+        if (strncmp(name, marks[i] + 1, strlen(marks[i]) - 1) == 0 ||
+            strstr(name, marks[i]) != NULL)
+            return true;
+    if (port == NULL || (port > name && port[-1] != '_'))
+        return false;
+    return name + len == port + 4 || (port[4] == '_' && isdigit((unsigned char)port[5]));
+}
+
+/* True for a variable that is no option: it is of a service, for a command, or `claimd work` sets it for a job. */
 static bool
 is_for_others(const char *name)
 {
     static const char *const names[] = {
-        "config",    "port",           "url",        "project",  "token_file",
-        "client_id", "queue",          "message_id", "claim_id", "claim_number",
-        "deadline",  "delivery_count", "boot_id"};
+        "config",       "url",      "project",        "token_file",
+        "client_id",    "queue",    "message_id",     "claim_id",
+        "claim_number", "deadline", "delivery_count", "boot_id"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return strncmp(name, "service_", 8) == 0 || strncmp(name, "port_", 5) == 0 ||
-           strncmp(name, "url_", 4) == 0;
+    return is_of_service(name) || strncmp(name, "url_", 4) == 0;
 }
 
 /* Reads a variable, which may belong to another program. */

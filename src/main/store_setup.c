@@ -141,7 +141,7 @@ store_setup_open(struct store_setup *s, const struct config *config, struct log 
     if (error != 0) {
         s->disk = NULL;
         config_error(errors, "journal %s cannot be opened: %s%s", config->journal,
-                     errno_text(error, DISK_ADVICE, text),
+                     disk_error_text(error, text),
                      error == ENOENT ? ". Create the directory that it is in" : "");
         return ST_IO;
     }

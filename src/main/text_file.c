@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { FIRST_CAPACITY = 16384 };
@@ -95,6 +98,31 @@ read_all(int fd, struct mem *mem, size_t most, struct bytes *out, int *error)
     return len <= most ? ST_OK : ST_TOO_LARGE;
 }
 
+/*
+ * Refuses a secret that other users can read. It passes in a read-only tmpfs: Kubernetes and Docker mount secrets
+ * there with mode 0644 or 0444, no process can change the mode, and only the container sees the mount.
+ */
+static enum status
+check_secret(int fd, const struct text_file *file, mode_t mode,
+             struct config_errors *errors)
+{
+    struct statfs fs;
+    bool read_only;
+
+    if (!file->secret || (mode & S_IRWXO) == 0)
+        return ST_OK;
+    read_only = fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
+    if (read_only && fs.f_type == TMPFS_MAGIC && (mode & S_IWOTH) == 0)
+        return ST_OK;
+    config_error(errors, "%s: %s may be read or written by other users (mode %04o). %s%s",
+                 file->option, file->path, mode & 07777,
+                 read_only ? "Its file system is read-only. Mount it as a secret, or set "
+                             "its mode to 0440 where it is made"
+                           : "Run chmod o-rwx ",
+                 read_only ? "" : file->path);
+    return ST_BAD_VALUE;
+}
+
 static enum status
 read_open(int fd, const struct text_file *file, struct mem *mem, struct bytes *out,
           struct config_errors *errors)
@@ -113,14 +141,8 @@ read_open(int fd, const struct text_file *file, struct mem *mem, struct bytes *o
                      option, path);
         return ST_BAD_VALUE;
     }
-    if (file->secret && (st.st_mode & S_IRWXO) != 0) {
-        config_error(
-            errors,
-            "%s: %s may be read or written by other users (mode %04o). Run chmod o-rwx "
-            "%s",
-            option, path, st.st_mode & 07777, path);
+    if (check_secret(fd, file, st.st_mode, errors) != ST_OK)
         return ST_BAD_VALUE;
-    }
     status = read_all(fd, mem, file->most, out, &error);
     if (status == ST_TOO_LARGE)
         config_error(errors, "%s: %s is larger than %zuM, the maximum", option, path,

@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import CLAIMD, Server, post, request  # noqa: E402
+from harness import CLAIMD, Server, environment, post, request  # noqa: E402
 
 TOKEN = re.compile(r"^claimd_[0-9a-f]{64}\n$")
 
@@ -235,6 +235,28 @@ class Admission(AccessCase):
         self.new("one", "admin")
         os.chmod(self.path, 0o644)
         self.assert_refused(["--auth", "tokens", "--tokens", self.path], "chmod o-rwx")
+
+    # What Kubernetes mounts: a tmpfs with links to the files of mode 0644.
+    MOUNT = """mount -t tmpfs -o size=64k none "$1" && mkdir "$1/..v1" && ln -s ..v1 "$1/..data" &&
+        : > "$1/..v1/tokens" && chmod 0644 "$1/..v1/tokens" && ln -s ..data/tokens "$1/tokens" &&
+        mount -o "remount,$2" "$1" && exec "$3" --check-config --auth tokens --tokens "$1/tokens" """
+
+    def mounted(self, rights):
+        with tempfile.TemporaryDirectory() as folder:
+            return subprocess.run(["unshare", "-rm", "sh", "-c", self.MOUNT, "sh", folder, rights,
+                                   CLAIMD], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, check=False, timeout=60, env=environment())
+
+    def test_a_secret_of_a_container_may_be_world_readable(self):
+        """In a read-only tmpfs nobody can change its mode, and only the container sees the mount."""
+        if subprocess.run(["unshare", "-rm", "true"], check=False).returncode != 0:
+            self.skipTest("the system has no user namespaces")
+        run = self.mounted("ro")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        run = self.mounted("rw")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("may be read or written by other users (mode 0644). Run chmod o-rwx",
+                      run.stderr)
 
     def assert_refused(self, options, why):
         run = subprocess.run([CLAIMD, "--listen", "127.0.0.1:0", *options],

@@ -16,6 +16,8 @@
 #ifndef CLAIMD_JOURNAL_DISK_H
 #define CLAIMD_JOURNAL_DISK_H
 
+#include "claimd/base/status.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,10 +70,11 @@ struct disk {
  */
 int disk_open(const char *path, bool make, struct disk **out);
 
-/* For errno_text(). */
-#define DISK_ADVICE                                                                      \
-    "The user of the service must own the directory and all its files (chown -R USER "   \
-    "DIR)"
+/* The error of a file system that cannot sync directories. */
+enum { DISK_CANNOT_SYNC_NAMES = EOPNOTSUPP };
+
+/* Describes an error in out[], and returns it, with advice for the operator. */
+const char *disk_error_text(int error, char out[ERRNO_TEXT_CAP]);
 
 /* True if a call failed because the disk is full. */
 static inline bool

@@ -260,6 +260,27 @@ START_TEST(a_directory_whose_place_cannot_be_made_durable_is_not_opened)
     ck_assert_int_eq(rmdir(at("new")), 0);
 }
 
+/* CIFS and shared folders of virtual machines. */
+START_TEST(a_file_system_that_cannot_sync_a_directory_is_named)
+{
+    struct disk *d = NULL;
+    char text[ERRNO_TEXT_CAP];
+
+    sys.sync_error = EINVAL;
+    ck_assert_int_eq(disk_open(at("new"), true, &d), DISK_CANNOT_SYNC_NAMES);
+    ck_assert_ptr_null(d);
+    ck_assert_ptr_nonnull(
+        strstr(disk_error_text(DISK_CANNOT_SYNC_NAMES, text), "cannot sync a directory"));
+    /* One that exists may be a mount, and its parent of another file system. */
+    sys.sync_error = EINVAL;
+    ck_assert_int_eq(disk_open(at("new"), true, &d), 0);
+    sys.sync_error = EINVAL;
+    ck_assert_int_eq(disk_sync_names(d), DISK_CANNOT_SYNC_NAMES);
+    sys.sync_error = 0;
+    disk_shut(d);
+    ck_assert_int_eq(rmdir(at("new")), 0);
+}
+
 START_TEST(the_directory_may_be_moved)
 {
     struct disk *d = NULL;

@@ -302,6 +302,46 @@ START_TEST(variables_that_claimd_run_sets_are_not_options)
     ck_assert_int_eq(load(&l), ST_OK);
 }
 
+START_TEST(variables_of_services_are_not_options)
+{
+    static const char *const good[] = {
+        "CLAIMD_SERVICE_HOST=10.0.0.1",
+        "CLAIMD_SERVICE_PORT=8888",
+        "CLAIMD_SERVICE_PORT_HTTP=8888",
+        "CLAIMD_PORT=tcp://10.0.0.1:8888",
+        "CLAIMD_PORT_8888_TCP=tcp://10.0.0.1:8888",
+        "CLAIMD_PORT_8888_TCP_PROTO=tcp",
+        "CLAIMD_PORT_8888_TCP_PORT=8888",
+        "CLAIMD_PORT_8888_TCP_ADDR=10.0.0.1",
+        /* Of a service called claimd-metrics. */
+        "CLAIMD_METRICS_SERVICE_HOST=10.0.0.2",
+        "CLAIMD_METRICS_SERVICE_PORT=9188",
+        "CLAIMD_METRICS_PORT=tcp://10.0.0.2:9188",
+        "CLAIMD_METRICS_PORT_9188_TCP_ADDR=10.0.0.2",
+    };
+    static const char *const bad[] = {"CLAIMD_PORTS=1", "CLAIMD_PORT_=1",
+                                      "CLAIMD_SUPPORT=1", "CLAIMD_PORT_NAME=1",
+                                      "CLAIMD_SERVICE=1"};
+    struct loading l;
+
+    begin(&l);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        variable(&l, good[i]);
+    ck_assert_int_eq(load(&l), ST_OK);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        begin(&l);
+        variable(&l, bad[i]);
+        expect_error(&l, " is not an option. Variables that begin with CLAIMD_ ");
+    }
+    for (size_t i = 0; i < option_count; i++) {
+        char text[200];
+
+        ck_assert_ptr_null(strstr(options[i].name, "service_"));
+        (void)snprintf(text, sizeof(text), "_%s_", options[i].name);
+        ck_assert_msg(strstr(text, "_port_") == NULL, "%s", options[i].name);
+    }
+}
+
 START_TEST(the_error_of_a_bad_value_names_its_source)
 {
     struct loading l;
