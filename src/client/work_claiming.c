@@ -175,12 +175,17 @@ void
 on_renewal(struct runner *r, struct work_claim *c)
 {
     const struct transfer *t = &c->renewal;
+    bool failed = claim_needs_retry(r, t);
 
-    if (needs_retry(r, t)) {
+    if (!failed && t->status < 300 && t->status != 204) { /* the page of a proxy */
+        server_failed(r, "the response to a renewal is not understood");
+        failed = true;
+    }
+    if (failed) {
         /* A long Retry-After must not cost the lease. */
         lease_renewal_failed(&c->lease, r->now_ms,
                              earlier(t->retry_after_s * 1000, c->lease.ttl_ms / 12));
-    } else if (t->status >= 200 && t->status < 300) {
+    } else if (t->status == 204) {
         server_answered(r);
         claim_renewed(c);
     } else {
@@ -196,7 +201,7 @@ on_finish(struct runner *r, struct work_claim *c)
 {
     const struct transfer *t = &c->finish;
 
-    if (needs_retry(r, t)) {
+    if (claim_needs_retry(r, t)) {
         finish_retry(c, r->now_ms, t->retry_after_s * 1000, true);
     } else if (t->status == 200) {
         if (finish_read(c, buf_view(&t->body), r->now_ms, on_finished, r)) {

@@ -148,16 +148,32 @@ server_failed(struct runner *r, const char *why)
     report_state(r, NULL);
 }
 
-bool
-needs_retry(struct runner *r, const struct transfer *t)
+static bool
+fail_if(struct runner *r, const struct transfer *t, bool failed)
 {
     char why[512];
 
-    if (t->status != 0 && t->status < 500 && t->status != HTTP_TOO_MANY)
+    if (!failed)
         return false;
     describe_failure(t, why, sizeof(why));
     server_failed(r, why);
     return true;
+}
+
+bool
+needs_retry(struct runner *r, const struct transfer *t)
+{
+    return fail_if(r, t,
+                   t->status == 0 || t->status >= 500 || t->status == HTTP_TOO_MANY);
+}
+
+bool
+claim_needs_retry(struct runner *r, const struct transfer *t)
+{
+    const bool is_of_claimd =
+        json_member(buf_view(&t->body), "title").kind == SCAN_STRING;
+
+    return needs_retry(r, t) || fail_if(r, t, t->status == 404 && !is_of_claimd);
 }
 
 void

@@ -111,6 +111,9 @@ void server_failed(struct runner *r, const char *why);
  */
 bool needs_retry(struct runner *r, const struct transfer *t);
 
+/* The same for a request about a claim: a 404 that is not one of claimd says nothing of the claim. */
+bool claim_needs_retry(struct runner *r, const struct transfer *t);
+
 /* The server refuses a request for good: stops the runner. */
 void server_refused(struct runner *r, const struct transfer *t, const char *request);
 

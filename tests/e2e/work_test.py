@@ -601,7 +601,7 @@ class Scripted(http.server.BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.server.renewals += 1
         if self.server.renewals == 1:
-            self.answer(503, {"Retry-After": "2147483646"})
+            self.answer(*self.server.bad_renewal)
         else:
             self.answer(204)
 
@@ -621,9 +621,10 @@ class Scripted(http.server.BaseHTTPRequestHandler):
 class Unconfirmed(WorkCase):
     """Results of which the server says nothing, or something else than was asked."""
 
-    def run_one(self, finish, *options, command=("true",)):
+    def run_one(self, finish, *options, command=("true",), bad_renewal=None):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
         server.claimed, server.finish, server.finishes, server.renewals = False, finish, 0, 0
+        server.bad_renewal = bad_renewal
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         self.addCleanup(thread.join)
@@ -646,11 +647,19 @@ class Unconfirmed(WorkCase):
         self.assertEqual(runner.status, 69)
         self.assertGreaterEqual(server.finishes, 2)
 
-    def test_a_long_retry_after_does_not_cost_the_lease(self):
-        runner, server = self.run_one(
-            self.result("deleted"), "--max-jobs", "1", command=("sleep", "4"))
-        self.assertEqual(runner.status, 0, runner.err.lines)
-        self.assertGreaterEqual(server.renewals, 3)
+    def test_a_renewal_that_says_nothing_of_the_claim_does_not_cost_the_lease(self):
+        for bad in ((503, {"Retry-After": "2147483646"}), (404, {}, "<h1>a proxy without its server</h1>"),
+                    (200, {}, "<h1>the login page of a proxy</h1>")):
+            runner, server = self.run_one(self.result("deleted"), "--max-jobs", "1", command=("sleep", "4"),
+                                          bad_renewal=bad)
+            self.assertEqual(runner.status, 0, runner.err.lines)
+            self.assertGreaterEqual(server.renewals, 3)
+
+    def test_a_404_of_a_proxy_is_no_response_to_a_finish_request(self):
+        for text, count in (("<h1>a proxy without its server</h1>", 2), ('{"title": "Not found"}', 1)):
+            runner, server = self.run_one((404, {}, text), "--max-jobs", "1")
+            self.assertEqual(runner.status, 69)
+            self.assertEqual(min(server.finishes, 2), count)
 
     @staticmethod
     def result(text):
