@@ -288,6 +288,13 @@ refuse_path(struct context *ctx, const struct path *path)
         return context_refuse(ctx, ST_NO_PATH,
                               "the path does not exist. The home document is %s/",
                               ctx->version->base.data);
+    if (!ctx->limits->ui && path->depth > 1 &&
+        bytes_equal(path->segments[0], version_ui.name) &&
+        bytes_equal_str(path->segments[1], "ui"))
+        return context_refuse(
+            ctx, ST_NO_PATH,
+            "the page for operators is disabled on this server. To enable it, "
+            "set the option ui");
     if (ctx->testapi == NULL && bytes_equal(path->segments[0], version_testapi.name))
         return context_refuse(
             ctx, ST_NO_PATH,

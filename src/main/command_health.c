@@ -3,6 +3,7 @@
 #include "claimd/http/listen.h"
 #include "claimd/json/scan.h"
 #include "main/command.h"
+#include "main/option.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -138,37 +139,80 @@ http_get(const char *address, const char *target, int64_t until_ns, struct buf *
 
 enum { PATIENCE_S = 5 };
 
-/* The first address of CLAIMD_LISTEN without TLS, or the default of the option listen. */
-static const char *
-own_address(struct listen_list *list)
+/*
+ * Finds the first address without TLS in the configuration of the server on this machine. `file` is of
+ * --config, or NULL. Returns an exit status, after an error message unless it is COMMAND_GOOD.
+ */
+static int
+find_address(const char *file, struct listen_list *list, const char **out)
 {
-    const char *listen = getenv("CLAIMD_LISTEN");
-    struct reason unused;
+    char *const argv[] = {(char *)(uintptr_t) "claimd", (char *)(uintptr_t) "--config",
+                          (char *)(uintptr_t)file, NULL};
+    const struct config_origin *origin;
+    struct config_errors errors = {.to = NULL};
+    enum config_action unused;
+    struct config config;
+    struct reason why;
 
-    if (listen == NULL)
-        return "127.0.0.1:8888";
-    if (listen_read(listen, list, &unused) != ST_OK)
-        return listen;
+    /* The command line of the server is unknown, so other options may seem to contradict each other. */
+    (void)config_load(file == NULL ? 1 : 3, argv, environ, &config, &unused, &errors);
+    origin = &config.origins[option_find(bytes_str("listen")) - options];
+    if (origin->refused || listen_read(config.listen, list, &why) != ST_OK ||
+        (errors.count > 0 && config.file[0] != '\0' && origin->source == CONFIG_DEFAULT))
+        return command_fails(
+            COMMAND_FAILED,
+            "the configuration of the server has an error. Correct it, or "
+            "name an ADDRESS. %s",
+            errors.first);
     for (size_t i = 0; i < list->count; i++)
-        if (list->entries[i].kind != LISTEN_TLS)
-            return list->entries[i].address;
-    return list->entries[0].address;
+        if (list->entries[i].kind != LISTEN_TLS) {
+            *out = list->entries[i].address;
+            return COMMAND_GOOD;
+        }
+    return command_fails(
+        COMMAND_FAILED, "all addresses of listen speak TLS, and the command speaks plain "
+                        "HTTP. Add an address for it: metrics:127.0.0.1:9188");
 }
 
+/* Takes the address out of "http://HOST:PORT/" and "http://HOST:PORT/readyz". Returns an exit status. */
 static int
-run_health(const struct command_args *args)
+read_address(const char *text, char out[LISTEN_ADDRESS_CAP])
+{
+    static const char scheme[] = "http://", tls[] = "https://";
+    const size_t skipped =
+        strncmp(text, scheme, sizeof(scheme) - 1) == 0 ? sizeof(scheme) - 1 : 0;
+    const char *path = skipped == 0 ? NULL : strchr(text + skipped, '/');
+    size_t len = path == NULL ? strlen(text + skipped) : (size_t)(path - text) - skipped;
+
+    if (strncmp(text, tls, sizeof(tls) - 1) == 0)
+        return command_misused(
+            &command_health, "the command speaks plain HTTP, not TLS. Name an address of "
+                             "the server without TLS, or add one to listen, such as "
+                             "metrics:127.0.0.1:9188");
+    if (path != NULL && strcmp(path, "/") != 0 && strcmp(path, "/readyz") != 0)
+        return command_misused(
+            &command_health,
+            "the command requests /readyz, so the address must have no "
+            "path, not \"%.100s\"",
+            path);
+    if (len >= LISTEN_ADDRESS_CAP)
+        return command_fails(COMMAND_FAILED, "the address has more than %d characters",
+                             LISTEN_ADDRESS_CAP - 1);
+    (void)snprintf(out, LISTEN_ADDRESS_CAP, "%.*s", (int)len, text + skipped);
+    return COMMAND_GOOD;
+}
+
+/* Requests /readyz of the server, and reports the result. Returns an exit status. */
+static int
+check_server(const char *address, struct mem *mem)
 {
     const int64_t until_ns = clock_stopwatch_ns() + INT64_C(1000000000) * PATIENCE_S;
-    const char *address = args->positional[0];
     struct json_scan_value description;
     struct bytes why = BYTES_NONE;
-    struct listen_list list;
     struct buf body;
     int code, status = COMMAND_GOOD;
 
-    if (address == NULL)
-        address = own_address(&list);
-    buf_init(&body, args->mem);
+    buf_init(&body, mem);
     code = http_get(address, "/readyz", until_ns, &body);
     description = json_member(buf_view(&body), "description"); /* of an error */
     if (description.kind == SCAN_STRING)
@@ -191,16 +235,35 @@ run_health(const struct command_args *args)
     return status;
 }
 
+static int
+run_health(const struct command_args *args)
+{
+    char given[LISTEN_ADDRESS_CAP];
+    const char *address = given;
+    struct listen_list list;
+    int status;
+
+    if (args->positional[0] == NULL)
+        status = find_address(args->values[0], &list, &address);
+    else
+        status = read_address(args->positional[0], given);
+    return status == COMMAND_GOOD ? check_server(address, args->mem) : status;
+}
+
 const struct command command_health = {
     .name = "health",
     .synopsis = "health [ADDRESS]",
     .summary = "Check whether a server is ready.",
-    .usages = {"health [ADDRESS]"},
+    .usages = {"health [--config FILE]", "health ADDRESS"},
     .about =
-        "Requests /readyz of the claimd at ADDRESS, which is HOST:PORT, [IPv6]:PORT or "
-        "unix:PATH. The default is the first address of CLAIMD_LISTEN without TLS, else "
-        "127.0.0.1:8888. The command speaks plain HTTP, not TLS. "
+        "Requests /readyz of the claimd at ADDRESS, which is HOST:PORT, [IPv6]:PORT, "
+        "http://HOST:PORT or unix:PATH. The default is the first address without TLS of "
+        "the option listen, in FILE or in the environment (CLAIMD_CONFIG, "
+        "CLAIMD_LISTEN). "
+        "The command speaks plain HTTP, not TLS. If the server has only addresses with "
+        "TLS, add metrics:127.0.0.1:9188 to listen. "
         "The time limit is 5 seconds. Use it in containers without curl.",
+    .options = {{"--config", "FILE", "Configuration file of the server"}},
     .example = "claimd health 127.0.0.1:8888",
     .statuses = {"The server is ready.",
                  "The server is not ready, or it does not respond.",

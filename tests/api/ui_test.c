@@ -52,6 +52,9 @@ UI_TEST(there_are_no_other_files)
 API_TEST(without_the_option_there_is_no_page)
 {
     ck_api(f, "GET", "/claimd/ui/", NULL, 404, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "To enable it, set the option ui"));
+    ck_api(f, "GET", "/claimd/ui", NULL, 404, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "To enable it, set the option ui"));
     ck_api(f, "GET", "/claimd/ui/main.js", NULL, 404, NULL);
 }
 

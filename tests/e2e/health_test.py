@@ -112,6 +112,41 @@ class Command(unittest.TestCase):
             self.assertEqual(run.returncode, 1)
             self.assertIn("is not ready. Its status is 503: the server is in maintenance", run.stderr)
 
+    def test_it_reads_the_configuration_of_the_server(self):
+        with Server() as server, tempfile.TemporaryDirectory() as folder:
+            path, other = os.path.join(folder, "claimd.conf"), os.path.join(folder, "other.conf")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("listen = tls:127.0.0.1:1, 127.0.0.1:%d\ntls_key = none\n" % server.port)
+            with open(other, "w", encoding="ascii") as file:
+                file.write("listen = tls:127.0.0.1:1\n")
+            self.assertEqual(health("--config", path).returncode, 0)
+            self.assertEqual(health(CLAIMD_CONFIG=path).returncode, 0)
+            self.assertEqual(health("--config", path, CLAIMD_CONFIG=other).returncode, 0)
+            for words, why in ((("--config", other), "Add an address for it: metrics:127.0.0.1:9188"),
+                               (("--config", path + "x"), "claimd.confx: No such file")):
+                run = health(*words)
+                self.assertEqual(run.returncode, 1)
+                self.assertIn(why, run.stderr)
+            # The server's command line, which has `insecure_listen`, is unknown here.
+            run = health(CLAIMD_LISTEN="0.0.0.0:%d" % server.port, CLAIMD_AUTH="none")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            run = health(CLAIMD_LISTEN="nonsense")
+            self.assertEqual(run.returncode, 1)
+            self.assertIn("CLAIMD_LISTEN must be", run.stderr)
+
+    def test_it_takes_a_url_of_plain_http(self):
+        with Server() as server:
+            url = "http://127.0.0.1:%d" % server.port
+            for tail in ("", "/", "/readyz"):
+                run = health(url + tail)
+                self.assertEqual((run.returncode, run.stdout),
+                                 (0, "127.0.0.1:%d is ready\n" % server.port))
+            for word, why in ((url + "/mq", "the address must have no path, not \"/mq\""),
+                              ("https://127.0.0.1:8443", "speaks plain HTTP, not TLS. Name an")):
+                run = health(word)
+                self.assertEqual(run.returncode, 2)
+                self.assertIn(why, run.stderr)
+
     def test_a_unix_socket(self):
         with tempfile.TemporaryDirectory() as folder:
             path = "unix:" + os.path.join(folder, "socket")
