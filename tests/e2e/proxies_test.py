@@ -19,9 +19,9 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import CLAIMD, Viewer, Workshop, eventually, post, request, run  # noqa: E402
+from harness import CLAIMD, Server, Viewer, Workshop, eventually, post, request, run  # noqa: E402
 from page import NAME, Api, PageCase, PageServer  # noqa: E402
-from proxies import Apache, Caddy, HAProxy, Nginx, messages, options, page, printed, suspended  # noqa: E402
+from proxies import Apache, Caddy, HAProxy, Nginx, free_port, messages, options, page, printed, suspended  # noqa: E402
 
 JSON = "Content-Type: application/json"
 LONG = 20  # seconds that a worker waits, at most
@@ -135,6 +135,9 @@ class Behind:
             answer = self.proxy.ask("GET", "/v2/queues", source=STRANGER, headers=lie)
             line = self.server.logged("request_id=" + answer.headers["x-request-id"])
             self.assertRegex(line, r" client=%s[: ]" % re.escape(STRANGER))
+        self.post_one()
+        self.proxy.ask("POST", "/claimd/queues/%s/pause" % self.queue, source=STRANGER, headers=("Claimd-UI: 1",))
+        self.assertRegex(self.server.logged(" audit "), r" client=%s[: ]" % re.escape(STRANGER))
 
     def test_links_below_a_path(self):
         self.post_one()
@@ -229,6 +232,24 @@ class Behind:
             self.follows(curl, 1)
             curl.kill()
         self.left("stream")
+
+
+class Restart(unittest.TestCase):
+    """A post while claimd restarts is neither refused nor repeated."""
+
+    def test_haproxy(self):
+        skip_without(HAProxy)
+        with Workshop() as shop:
+            place = "127.0.0.1:%d" % free_port()
+            server = Server(*options(shop.folder.name), listen=place)
+            with HAProxy(server, shop.signed("queues", names="DNS:" + NAME)) as proxy:
+                self.assertEqual(proxy.ask("GET", "/livez").status, 200)
+                server.stop()
+                with proxy.curl("/v2/queues/q/messages", "--data", '{"messages":[{"body":1}]}',
+                                "--write-out", "%{http_code}", "--output", os.devnull, headers=(JSON,)) as producer:
+                    with Server(*options(shop.folder.name), listen=place) as server:
+                        self.assertEqual(producer.stdout.read(), "201")
+                        self.assertEqual(server.stats("q")[2], 1)
 
 
 class BehindNginx(Behind, unittest.TestCase):
