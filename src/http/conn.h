@@ -68,17 +68,18 @@ struct tls_pair;
 
 /* The part of a connection that mhd/ owns. Zero before mhd_add(). */
 struct mhd_conn {
-    struct MHD_Connection *connection; /* borrowed */
-    struct mhd_daemon *daemon;         /* borrowed; which has the connection */
-    struct mhd_pieces pieces;          /* of the response under way */
-    bool suspended;                    /* libmicrohttpd leaves it alone */
-    bool was_suspended;                /* now or before */
-    bool in_body;                      /* within the callback for a piece of a body */
-    unsigned round;                    /* of the last callback for this connection */
-    unsigned idle_rounds;  /* in a row, with input that libmicrohttpd did not read */
-    unsigned replays;      /* ends of input that will still be replayed */
-    gnutls_session_t tls;  /* libmicrohttpd's; NULL: none */
-    struct tls_pair *pair; /* pinned during the handshake */
+    struct MHD_Connection *connection; /* borrowed; NULL: it waits for its first bytes */
+    struct mhd_daemon *daemon; /* borrowed; which has the connection; else the first */
+    struct mhd_pieces pieces;  /* of the response under way */
+    bool watched;              /* in the worker's epoll set */
+    bool suspended;            /* libmicrohttpd leaves it alone */
+    bool was_suspended;        /* now or before */
+    bool in_body;              /* within the callback for a piece of a body */
+    unsigned round;            /* of the last callback for this connection */
+    unsigned idle_rounds;      /* in a row, with input that libmicrohttpd did not read */
+    unsigned replays;          /* ends of input that will still be replayed */
+    gnutls_session_t tls;      /* libmicrohttpd's; NULL: none */
+    struct tls_pair *pair;     /* pinned during the handshake */
     struct list pending_suspend; /* to be suspended when libmicrohttpd returns */
     struct list chunked;         /* in the middle of a chunked body */
     struct list ended;           /* the client sends no more, which is to be replayed */

@@ -30,12 +30,10 @@ handle_events(struct worker *w)
         if (event == NULL)
             return false;
         c = container_of(event, struct conn, event);
-        if ((bits & EVENT_ARRIVED) == 0) {
+        if ((bits & EVENT_ARRIVED) != 0)
+            mhd_add(w->conns.mhd, c);
+        else
             suspended_event(w, c, bits);
-        } else if (!mhd_add(w->conns.mhd, c)) {
-            mem_free(w->shared->config->mem, c);
-            atomic_fetch_sub_explicit(&w->conns.load, 1, memory_order_relaxed);
-        }
     }
     (void)eventq_notify(&w->loop.events); /* the rest in the next round */
     return true;

@@ -67,14 +67,13 @@ const struct option options[] = {
     NUMBER(0, max_waiters, 0, 1000000, "N", "4000",
            "Maximum number of concurrent long-polling requests. Beyond it, a request "
            "returns immediately."),
-    SIZE(
-        0, max_header_size, 1024, 1048576, "4K",
-        "Maximum size of the request line and headers of a request. A larger value makes "
-        "every request slower."),
-    NUMBER(
-        0, max_headers, 8, 1024, "N", "36",
-        "Maximum number of headers and cookies of a request. Each adds 64 bytes to the "
-        "memory of a connection."),
+    SIZE(0, max_header_size, 1024, 1048576, "16K",
+         "Maximum size of the request line and headers of a request. Connections of "
+         "browsers and proxies, and those that begin with a large request, have memory "
+         "for it. Others have memory for 4 KB."),
+    NUMBER(0, max_headers, 8, 1024, "N", "256",
+           "Maximum number of headers and cookies of a request. It applies to the same "
+           "connections as max_header_size. Others have memory for 36."),
     NUMBER(0, idle_seconds, 1, 86400, "SECONDS", "75",
            "Time after which claimd closes an idle connection. A proxy must close it "
            "earlier. nginx and many load balancers do so after 60 seconds."),

@@ -6,8 +6,10 @@ was not done.
     attack_head_test.py CLAIMD
 """
 
+import contextlib
 import json
 import os
+import socket
 import sys
 import unittest
 
@@ -16,11 +18,12 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from harness import (SANITIZED, Refusals, Server, descriptors, eventually, post,  # noqa: E402
                      request, resident_kb)
 
-HEAD_LIMIT = 4096     # max_header_size
-HEADERS_LIMIT = 36    # max_headers
+HEAD_LIMIT = 4096     # of a connection without memory for large heads
+HEADERS_LIMIT = 36
 PAIRS_LIMIT = 256     # parameters in a query
 LINES = 3             # header lines that request() makes: Host, Client-ID, X-Project-ID
-FOREVER = ("--request-seconds", "3600", "--idle-seconds", "3600")
+PATIENT = ("--request-seconds", "3600", "--idle-seconds", "3600")
+FOREVER = PATIENT + ("--max-header-size", "4K", "--max-headers", "36")
 
 
 class Persistent:
@@ -296,9 +299,150 @@ class HeaderLines(Refusals, unittest.TestCase):
                 self.assert_refused(request("GET", "/v2/queues", headers=[cookie]), 431)
 
     def test_the_limit_is_an_option(self):
-        with Server("--max-headers", "10", *FOREVER) as server, Persistent(server) as ask:
+        with Server("--max-headers", "10", *PATIENT) as server, Persistent(server) as ask:
             self.assertEqual(status(ask(self.lines(10))), 200)
             self.assertEqual(status(ask(self.lines(11))), 431)
+
+
+def cookies(count, size):
+    """A header with so many cookies of so many bytes."""
+    each = max(1, size // count - 8)
+    return "Cookie: " + "; ".join("c%04d=%s" % (i, "v" * each) for i in range(count))
+
+
+class LargeHeads(Refusals, unittest.TestCase):
+    """Browsers send the cookies of all programs on the host. Other heads may be large, too."""
+
+    HEAD_MOST, LINES_MOST = 16384, 256  # max_header_size, max_headers
+    BROWSER = "User-Agent: Mozilla/5.0 (X11; Linux x86_64)"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--access-log", "--workers", "1", *PATIENT)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def get(self, *lines):
+        return request("GET", "/v2/queues", headers=lines)
+
+    def test_cookies_of_other_programs_do_no_harm(self):
+        for count, size in ((1, 100), (17, 400), (25, 700), (3, 1800), (4, 2400), (1, 4000),
+                            (50, 4000), (100, 8000), (180, 12000), (180, 15000), (1, 15800)):
+            with self.subTest(cookies=count, bytes=size), Persistent(self.server) as ask:
+                for _ in range(3):
+                    self.assertEqual(status(ask(self.get(self.BROWSER, cookies(count, size)))), 200)
+
+    def test_a_browser_may_get_its_cookies_later(self):
+        with Persistent(self.server) as ask:
+            self.assertEqual(status(ask(self.get(self.BROWSER))), 200)
+            self.assertEqual(status(ask(self.get(self.BROWSER, cookies(100, 15000)))), 200)
+
+    def test_a_large_head_need_not_be_of_a_browser(self):
+        for lines in (["X-Auth-Token: " + "t" * 15000], ["X: y"] * 250,
+                      ["X-%d: %s" % (i, "y" * 50) for i in range(240)]):
+            with self.subTest(lines=len(lines)), Persistent(self.server) as ask:
+                self.assertEqual(status(ask(self.get(*lines))), 200)
+
+    def test_a_large_head_may_come_in_pieces(self):
+        data = self.get(cookies(100, 15000))
+        for sizes in ((1200, 20000), (5000, 20000), (10, 20000), (1500,) * 20, (16000, 20000)):
+            with self.subTest(sizes=sizes), self.server.connect() as client:
+                client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                at = 0
+                for size in sizes:
+                    client.send(data[at:at + size])
+                    at += size
+                    self.server.ask("GET", "/v2/queues")  # it has read the piece meanwhile
+                if sizes[0] >= 1200:
+                    self.assertEqual(client.response().status, 200)
+                else:
+                    self.assertIn(client.response().status, (200, 431))
+
+    def test_beyond_the_limits_a_head_is_refused(self):
+        for lines in ([cookies(1, 16400)], [cookies(260, 15000)], ["X: y"] * 260,
+                      ["X-Auth-Token: " + "t" * 16300], ["X: " + "y" * 100000]):
+            with self.subTest(lines=lines[0][:10], count=len(lines)):
+                self.assert_refused(self.get(*lines), 431)
+        self.assertEqual(self.refusal(request("GET", "/v2/queues?" + "x" * 17000), 414).status, 414)
+
+    def test_each_request_is_answered_or_not_done(self):
+        """The memory of a connection has room for a head at the limits, and for the answer."""
+        body, posted, seen = b'{"messages":[{"body":1}]}', 0, set()
+        with Persistent(self.server) as ask:
+            for count in (1, 20, 60, 120, 180, 200, 240, 250, 256):
+                for size in range(1000, self.HEAD_MOST + 1500, 1513):
+                    for share in (0, 0.5, 1):  # of the size is cookies
+                        lines = [self.BROWSER]
+                        if share:
+                            lines.append(cookies(max(1, int(count * share)), int(size * share)))
+                        if share < 1:
+                            each = int(size / count - 6)
+                            lines += ["X: " + "y" * each] * max(1, int(count * (1 - share)))
+                        data = request("POST", "/v2/queues/large/messages", body, headers=lines)
+                        head = data.index(b"\r\n\r\n") + 4
+                        code = status(ask(data))
+                        with self.subTest(count=count, head=head, share=share):
+                            fits = head <= self.HEAD_MOST and count < self.LINES_MOST - 10
+                            self.assertIn(code, (201,) if fits else (201, 431))
+                        posted += code == 201
+                        seen.add(code)
+        self.assertEqual(seen, {201, 431})
+        self.assertEqual(self.server.stats("large")[2], posted)
+
+    def test_a_connection_that_began_as_that_of_a_program_keeps_its_memory(self):
+        large = self.get("X-Auth-Token: " + "t" * 10000)
+        with self.server.connect() as client:
+            client.send(self.get())
+            self.assertEqual(client.response().status, 200)
+            client.send(large)
+            answer = client.response()
+            self.assertEqual((answer.status, answer.headers["connection"]), (431, "close"))
+            self.assertIn(b"new connection", answer.body)
+        with self.server.connect() as client:
+            client.send(large)
+            self.assertEqual(client.response().status, 200)
+
+    def test_connections_with_memory_for_large_heads_are_limited(self):
+        """Beyond the limit a browser is served as a program is."""
+        with contextlib.ExitStack() as stack:
+            crowd = [stack.enter_context(self.server.connect()) for _ in range(300)]
+            for client in crowd:
+                client.send(self.get(self.BROWSER))
+                self.assertEqual(client.response().status, 200)
+            for client in crowd:
+                client.send(self.get(cookies(20, 9000)))
+            codes = [client.response().status for client in crowd]
+            self.assertTrue(240 <= codes.count(200) <= 256, codes)  # other tests have some
+            self.assertEqual(codes.count(200) + codes.count(431), 300)
+            with Persistent(self.server) as ask:
+                self.assertEqual(status(ask(self.get(self.BROWSER, cookies(5, 200)))), 200)
+        # Some have gone, and there is memory again.
+        eventually(lambda: status(Persistent(self.server)(self.get(cookies(20, 9000)))) == 200)
+
+    def test_a_connection_without_a_byte_ends(self):
+        with Server(*PATIENT) as server:
+            before = descriptors(server)
+            clients = [server.connect() for _ in range(20)]
+            eventually(lambda: descriptors(server) >= before + 20)
+            for client in clients:
+                client.close()
+            eventually(lambda: descriptors(server) <= before)
+            with server.connect() as silent:
+                eventually(lambda: descriptors(server) > before)
+                server.signal()
+                self.assertTrue(silent.closed())
+                self.assertEqual(server.wait(), 0)
+        with Server("--idle-seconds", "1") as server, server.connect() as silent:
+            self.assertTrue(silent.closed())
+
+    def test_a_connection_may_end_its_input_behind_its_first_request(self):
+        with self.server.connect() as client:
+            client.send(self.get(self.BROWSER))
+            client.socket.shutdown(socket.SHUT_WR)
+            self.assertEqual(client.response().status, 200)
+            self.assertTrue(client.closed())
 
 
 class OneHead(Refusals, unittest.TestCase):

@@ -287,9 +287,10 @@ class Heads(Case):
         self.assert_refused_in_head(self.line("no colon"), 400)
 
     def test_long_targets_and_headers_are_refused(self):
-        self.assert_refused_in_head(self.line(target="/v2/queues?" + "x" * 65536), 414)
-        self.assert_refused_in_head(self.line("X-Extra: " + "x" * 65536), 431)
-        self.assert_refused_in_head(self.line(*["X-%d: y" % i for i in range(5000)]), 431)
+        self.assert_refused(self.line(target="/v2/queues?" + "x" * 20000), 414)
+        self.assert_refused_in_head(self.line(target="/v2/queues?" + "x" * 165536), 414)
+        self.assert_refused(self.line("X-Extra: " + "x" * 165536), 431)
+        self.assert_refused(self.line(*["X-%d: y" % i for i in range(5000)]), 431)
 
     def test_a_head_just_within_the_limit_is_served(self):
         self.assertEqual(self.talk(self.line("X-Extra: " + "x" * 3500))[0].status, 200)

@@ -132,6 +132,14 @@ class Views(PageCase):
         self.open(route("dead", "shop", "nothing"))
         self.until_text("main", "There is no queue with this name")
 
+    def test_cookies_of_other_programs_on_the_host_do_no_harm(self):
+        self.open()
+        self.addCleanup(self.browser.delete_all_cookies)
+        for i in range(60):
+            self.browser.add_cookie({"name": "other%d" % i, "value": "v" * 200, "path": "/"})
+        self.open()
+        self.until_text("main", "jobs")
+
 
 class Actions(PageCase):
     options = (*PageCase.options, "--max-messages-per-claim-or-pop=1000")

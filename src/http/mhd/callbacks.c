@@ -13,8 +13,8 @@
  *
  *     | head | sent behind it |      free      | copy of cookies | records |
  *
- * So the block is large enough for a request at its limits. If the cookies of a request leave too
- * little, claimd refuses it before it has any effect.
+ * So the block is large enough for a request at its limits. A small block may lack space for a larger
+ * head or for its cookies. Then claimd refuses the request before it has any effect.
  */
 
 /*
@@ -30,9 +30,10 @@ enum { RECORD = 64, OVERSHOOT = 256, ALIGNMENT = 16 };
 enum { RESPONSE = RESPONSE_HEAD_MAX + 256 };
 
 size_t
-head_space_block(size_t max_head, size_t max_lines)
+head_space_block(size_t max_head, size_t max_lines, size_t max_cookies)
 {
-    size_t behind = max_lines * RECORD + RESPONSE;
+    size_t copy = max_cookies == 0 ? 0 : max_cookies + 1 + ALIGNMENT;
+    size_t behind = max_lines * RECORD + copy + RESPONSE;
     size_t whole = max_head + OVERSHOOT + behind;
 
     /* The first read buffer takes half of the block, and may be full of the next request. */
@@ -187,7 +188,7 @@ check_head_size(const struct mhd *m, const struct exchange *ex)
     if (ex->raw_target.len > server->max_header_bytes)
         return REFUSAL_TARGET;
     if (use->head > server->max_header_bytes || use->records > server->max_headers ||
-        !head_space_suffices(m->block, use))
+        !head_space_suffices(ex->conn->mhd.daemon->block, use))
         return REFUSAL_HEADERS;
     return REFUSAL_NONE;
 }
@@ -414,9 +415,8 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
             ENSURE(info != NULL); /* its daemon has TLS */
             c->mhd.tls = info->tls_session;
         }
-        http_on_opened(c);
         /* Without memory to watch it, the connection only times out later. */
-        (void)watch_socket(m, c, EPOLL_CTL_ADD, 0);
+        (void)watch_socket(m, c, c->mhd.watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, 0);
         m->adding = NULL;
         return;
     }
@@ -458,6 +458,25 @@ find_only_head(const struct mhd *m)
     return NULL;
 }
 
+/* The only connection with a part of a head. NULL if there is none or more than one. */
+static struct conn *
+find_only_part(const struct mhd *m)
+{
+    const struct list *head = &m->config.table->phases[CONN_RECEIVING];
+    struct conn *only = NULL;
+
+    for (const struct list *at = head->next; at != head; at = at->next) {
+        struct conn *c = container_of(at, struct conn, link);
+
+        if (c->exchange != NULL && c->exchange->state != EXCHANGE_HEAD)
+            continue;
+        if (only != NULL)
+            return NULL;
+        only = c;
+    }
+    return only != NULL && only->exchange != NULL ? only : NULL;
+}
+
 /* The only connection in the middle of a chunked body. NULL if there is none or more than one. */
 static struct conn *
 find_only_chunked(const struct mhd *m)
@@ -482,7 +501,9 @@ mhd_replace_page(struct mhd *m, unsigned code)
     struct conn *c = find_only_head(m);
     enum refusal which = REFUSAL_BAD_HEAD;
 
-    if (c == NULL) {
+    if (c == NULL && code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE) {
+        c = find_only_part(m);
+    } else if (c == NULL) {
         c = find_only_chunked(m);
         which = REFUSAL_CHUNKS;
     }

@@ -53,7 +53,7 @@ keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
 }
 
 static struct MHD_Daemon *
-daemon_start(struct mhd *m, bool tls)
+daemon_start(struct mhd *m, bool tls, size_t block)
 {
     const struct server_config *server = m->config.server;
     const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
@@ -77,7 +77,7 @@ daemon_start(struct mhd *m, bool tls)
         MHD_OPTION_URI_LOG_CALLBACK, mhd_on_target, m, MHD_OPTION_NOTIFY_COMPLETED,
         mhd_on_completed, m, MHD_OPTION_NOTIFY_CONNECTION, mhd_on_connection, m,
         MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, m, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        m->block, MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->max_connections + 1,
+        block, MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->max_connections + 1,
         MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, tls ? MHD_OPTION_ARRAY : MHD_OPTION_END,
         of_tls, MHD_OPTION_END);
 }
@@ -92,16 +92,20 @@ daemon_close(struct mhd_daemon *d)
 
 /* Starts the next daemon and watches it in the worker's epoll set. ST_NO_MEMORY, ST_IO. */
 static enum status
-daemon_open(struct mhd *m, bool tls)
+daemon_open(struct mhd *m, bool tls, bool large)
 {
     struct mhd_daemon *d = &m->daemons[m->count];
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &d->source};
     int fd;
 
-    *d = (struct mhd_daemon){
-        .source = {SOURCE_MHD}, .mhd = m, .tls = tls, .due_ms = INT64_MAX};
+    *d = (struct mhd_daemon){.source = {SOURCE_MHD},
+                             .mhd = m,
+                             .tls = tls,
+                             .large = large,
+                             .block = large ? m->large_block : m->block,
+                             .due_ms = INT64_MAX};
     ENSURE(m->count < m->capacity);
-    d->daemon = daemon_start(m, tls);
+    d->daemon = daemon_start(m, tls, d->block);
     if (d->daemon == NULL)
         return ST_NO_MEMORY;
     fd = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
@@ -120,10 +124,27 @@ initial_daemons(const struct server_config *server)
     return server->tls == NULL ? 1 : 2;
 }
 
+/* One more of each kind is for large heads. */
 size_t
 mhd_daemons(const struct server_config *config, size_t connections)
 {
-    return initial_daemons(config) * (1 + connections / MHD_DAEMON_CONNS);
+    return initial_daemons(config) * (2 + connections / MHD_DAEMON_CONNS);
+}
+
+static size_t
+smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void
+choose_blocks(struct mhd *m, size_t head, size_t lines)
+{
+    m->block =
+        head_space_block(smaller(head, SMALL_HEAD), smaller(lines, SMALL_LINES), 0);
+    m->large_block = head > SMALL_HEAD || lines > SMALL_LINES
+                         ? head_space_block(head, lines, head)
+                         : 0;
 }
 
 enum status
@@ -136,7 +157,7 @@ mhd_open(const struct mhd_config *config, struct mhd **out)
     if (m == NULL)
         return ST_NO_MEMORY;
     m->config = *config;
-    m->block = head_space_block(server->max_header_bytes, server->max_headers);
+    choose_blocks(m, server->max_header_bytes, server->max_headers);
     list_init(&m->pending_suspend);
     list_init(&m->chunked);
     list_init(&m->ended);
@@ -148,7 +169,7 @@ mhd_open(const struct mhd_config *config, struct mhd **out)
     if (m->no_memory == NULL || !mhd_make_empty(m) || m->daemons == NULL)
         st = ST_NO_MEMORY;
     while (st == ST_OK && m->count < initial_daemons(server))
-        st = daemon_open(m, m->count > 0);
+        st = daemon_open(m, m->count > 0, false);
     if (st != ST_OK) {
         mhd_close(m);
         return st;
@@ -168,6 +189,10 @@ resume_all(struct mhd *m)
             struct conn *c = container_of(at, struct conn, link);
 
             at = at->next;
+            if (c->mhd.connection == NULL) {
+                arrival_close(m, c);
+                continue;
+            }
             if (!c->mhd.suspended)
                 continue;
             mhd_set_phase(m, c, CONN_CLOSING);
@@ -205,7 +230,23 @@ server_library_version(void)
 
 /* ------------------------------------------------------------------ connections */
 
-/* The daemon for the next connection. */
+/* The daemon for a connection with large heads. NULL if it is full or cannot be opened. */
+static struct mhd_daemon *
+choose_large(struct mhd *m, bool tls)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        struct mhd_daemon *d = &m->daemons[i];
+
+        if (d->tls == tls && d->large)
+            return d->conns < LARGE_CONNS ? d : NULL;
+    }
+    return m->large_block != 0 && m->count < m->capacity &&
+                   daemon_open(m, tls, true) == ST_OK
+               ? &m->daemons[m->count - 1]
+               : NULL;
+}
+
+/* The daemon for another connection. */
 static struct mhd_daemon *
 choose_daemon(struct mhd *m, bool tls)
 {
@@ -214,7 +255,7 @@ choose_daemon(struct mhd *m, bool tls)
     for (size_t i = 0; i < m->count; i++) {
         struct mhd_daemon *d = &m->daemons[i];
 
-        if (d->tls != tls)
+        if (d->tls != tls || d->large)
             continue;
         if (d->conns < MHD_DAEMON_CONNS)
             return d;
@@ -222,28 +263,44 @@ choose_daemon(struct mhd *m, bool tls)
             least = d;
     }
     /* Without memory or descriptors for another daemon, the fullest ones grow and get slower. */
-    if (m->count < m->capacity && daemon_open(m, tls) == ST_OK)
+    if (m->count < m->capacity && daemon_open(m, tls, false) == ST_OK)
         return &m->daemons[m->count - 1];
     return least;
 }
 
-bool
-mhd_add(struct mhd *m, struct conn *c)
+void
+mhd_admit(struct mhd *m, struct conn *c, bool large)
 {
-    struct mhd_daemon *d = choose_daemon(m, c->kind == LISTEN_TLS);
+    const bool tls = c->kind == LISTEN_TLS;
+    struct mhd_daemon *d = large ? choose_large(m, tls) : NULL;
 
+    if (d == NULL)
+        d = choose_daemon(m, tls);
     ENSURE(m->adding == NULL);
     c->mhd.daemon = d;
     d->due = true;
     m->adding = c;
     if (MHD_add_connection(d->daemon, c->fd, &c->peer.any, c->peer_len) == MHD_YES) {
         tls_wait(m, c);
-        return true;
+        return;
     }
     if (m->adding == NULL)
-        return true; /* libmicrohttpd has opened it and closed it again */
+        return; /* libmicrohttpd has opened it and closed it again */
     m->adding = NULL;
-    return false;
+    /* There is no memory. libmicrohttpd has closed the socket. */
+    mhd_set_phase(m, c, CONN_CLOSING);
+    http_on_closed(c);
+}
+
+void
+mhd_add(struct mhd *m, struct conn *c)
+{
+    c->mhd.daemon = &m->daemons[0];
+    http_on_opened(c);
+    if (m->large_block == 0)
+        mhd_admit(m, c, false);
+    else
+        arrival_look(m, c);
 }
 
 void
@@ -288,6 +345,10 @@ mhd_end(struct conn *c, enum refusal why)
     /* After the end of the input, libmicrohttpd ends the session of an idle client with TLS. */
     int how = c->mhd.tls != NULL && c->phase == CONN_WAITING ? SHUT_RD : SHUT_RDWR;
 
+    if (c->mhd.connection == NULL) {
+        arrival_close(m, c);
+        return;
+    }
     if (why != REFUSAL_NONE && c->exchange != NULL && c->exchange->code == 0)
         mhd_refuse_past(c->exchange, why);
     mhd_set_phase(m, c, CONN_CLOSING);

@@ -11,6 +11,12 @@
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
 
+/*
+ * Limits of a head for which each connection has memory. For larger ones, up to max_header_size and
+ * max_headers, at most LARGE_CONNS connections of a worker have memory, and as many with TLS.
+ */
+enum { SMALL_HEAD = 4096, SMALL_LINES = 36, LARGE_CONNS = 256 };
+
 enum { MHD_DAEMON_CONNS = 512, HEADERS_CAP = RESPONSE_HEAD_MAX + 128 };
 
 struct mhd_daemon {
@@ -18,6 +24,8 @@ struct mhd_daemon {
     struct mhd *mhd;           /* borrowed */
     struct MHD_Daemon *daemon; /* owned; NULL: not open */
     bool tls;                  /* it speaks TLS */
+    bool large;                /* for large heads */
+    size_t block;              /* memory of a connection */
     size_t conns;
     bool due;       /* it must run in this round */
     int64_t due_ms; /* when it must run anyway; real time, INT64_MAX: never */
@@ -33,7 +41,8 @@ struct mhd {
     struct MHD_Response *empty; /* owned; for all responses without a body or headers */
     char *empty_id;             /* borrowed; the value of its X-Request-ID */
     char filler[HEADERS_CAP];   /* a text of any length, up to its end (response.c) */
-    size_t block;               /* memory of a connection */
+    size_t block;               /* memory of most connections */
+    size_t large_block;         /* memory of a connection for large heads; 0: none */
     struct conn *adding;        /* within MHD_add_connection() */
     bool called;                /* the daemon that runs has called a callback */
     struct list pending_suspend, chunked, ended, tls_pending, tls_handshaking;
@@ -61,6 +70,23 @@ mhd_set_phase(const struct mhd *m, struct conn *c, enum conn_phase phase)
 /* Suspends at once. */
 void mhd_suspend_now(struct conn *c);
 
+/* Gives a connection to libmicrohttpd, with memory for large heads if there is any. */
+void mhd_admit(struct mhd *m, struct conn *c, bool large);
+
+/* ------------------------------------------------------------------ arrival.c */
+
+/* True if the first bytes of a connection are of a browser or a proxy, or of a large head. */
+bool arrival_wants_large(struct bytes first);
+
+/* The same for the first bytes of a connection with TLS. */
+bool arrival_is_browser(struct bytes hello);
+
+/* Gives a connection to libmicrohttpd, or waits for its first bytes, or closes it. */
+void arrival_look(struct mhd *m, struct conn *c);
+
+/* Closes a connection that libmicrohttpd does not have yet, and frees it. */
+void arrival_close(struct mhd *m, struct conn *c);
+
 /* ------------------------------------------------------------------ callbacks.c */
 
 /* The callbacks of a daemon; cls is the struct mhd. */
@@ -85,8 +111,11 @@ void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **sock
  */
 void mhd_replace_page(struct mhd *m, unsigned code);
 
-/* The memory of a connection, for heads of at most this size and so many lines. */
-size_t head_space_block(size_t max_head, size_t max_lines);
+/*
+ * The memory of a connection, for heads of at most this size and so many lines, with cookies of at
+ * most this size.
+ */
+size_t head_space_block(size_t max_head, size_t max_lines, size_t max_cookies);
 
 /* True if the head of a response fits into the block, whatever the client sends behind its head. */
 bool head_space_suffices(size_t block, const struct head_use *use);

@@ -15,6 +15,7 @@
  *
  *   daemon.c     Daemons and their options. A daemon has at most 512 connections, because resuming
  *                one walks all suspended ones. A daemon that always claims to have work takes naps.
+ *   arrival.c    Waits for the first bytes of a connection, which tell how much memory its heads need.
  *   callbacks.c  From libmicrohttpd's callbacks to the functions http_on_*. claimd replaces the
  *                built-in HTML pages where it knows the connection. It refuses a head that two
  *                parsers could read differently, and a head that leaves too little of the
@@ -118,10 +119,10 @@ bool mhd_is_due(const struct mhd *m);
 /* ------------------------------------------------------------------ connections */
 
 /*
- * Adds a connection to libmicrohttpd, which owns its descriptor then. False: no memory before
- * http_on_opened(). The socket is closed, and the caller owns c.
+ * Adds a connection, and owns it and its descriptor until http_on_closed(). libmicrohttpd gets it
+ * with its first bytes. Without memory the connection is closed.
  */
-bool mhd_add(struct mhd *m, struct conn *c);
+void mhd_add(struct mhd *m, struct conn *c);
 
 /*
  * Makes libmicrohttpd leave a connection alone. (Within a callback, the suspension takes effect
@@ -141,8 +142,9 @@ mhd_is_suspended(const struct conn *c)
 void mhd_resume(struct conn *c);
 
 /*
- * Closes a connection: its phase becomes CONN_CLOSING, and libmicrohttpd notices. why: sends this
- * refusal first, if no response has begun and there is no TLS. REFUSAL_NONE: sends nothing.
+ * Closes a connection, and frees it if it has not sent a byte yet. Otherwise its phase becomes
+ * CONN_CLOSING, and libmicrohttpd notices. why: sends this refusal first, if no response has begun
+ * and there is no TLS. REFUSAL_NONE: sends nothing.
  */
 void mhd_end(struct conn *c, enum refusal why);
 

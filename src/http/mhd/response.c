@@ -255,7 +255,8 @@ static const struct refusal_row rows[REFUSAL_COUNT] = {
     [REFUSAL_HEADERS] = {431, "Request Header Fields Too Large", NULL,
                          DOCUMENT("Request header fields too large",
                                   "The request has more than max_headers headers and "
-                                  "cookies, or they are larger than max_header_size.")},
+                                  "cookies, or they are larger than max_header_size. "
+                                  "Send a head above 4 KB on a new connection.")},
     [REFUSAL_TOO_LARGE] = {400, "Bad Request", NULL,
                            DOCUMENT("Invalid API request",
                                     "The body is larger than the server allows.")},

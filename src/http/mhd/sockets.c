@@ -243,8 +243,11 @@ mhd_event(struct mhd *m, struct source *source)
         return;
     }
     ENSURE(source->kind == SOURCE_CONN);
-    c = container_of(source, struct conn, source); /* alive: only mhd_run() frees it */
-    if (c->mhd.suspended && c->phase == CONN_RECEIVING) {
+    /* Alive: only mhd_run() and arrival_look() free it, and it has no other event in this round. */
+    c = container_of(source, struct conn, source);
+    if (c->mhd.connection == NULL) {
+        arrival_look(m, c);
+    } else if (c->mhd.suspended && c->phase == CONN_RECEIVING) {
         (void)watch_socket(m, c, EPOLL_CTL_MOD, 0); /* it was in the set before */
         mhd_resume(c);
     } else if (c->mhd.tls != NULL && !c->used && c->mhd.suspended) {
