@@ -296,6 +296,9 @@ class BrokenUrls(Case):
         self.assert_broken("http://127.0.0.1:99999/", "cannot work: ")
         self.assert_broken("http://127.0.0.1:1/\r\nX: y", "cannot work: ")
 
+    def test_a_host_name_that_does_not_exist(self):
+        self.assert_broken("http://a..b/", "there is no host of this name")
+
     def test_a_bad_url_does_not_show_its_password(self):
         runner = self.work("--http", "http://me:secret@127.0.0.1:99999/", "q")
         self.assertEqual(runner.wait(), 69)

@@ -66,6 +66,13 @@ START_TEST(addresses_and_local_names_are_known)
     ck_assert(!url_host_is_unknown("http://x.localhost/"));
 }
 
+START_TEST(a_name_that_does_not_exist_is_unknown)
+{
+    /* The resolver knows without a name server that there is no such name. */
+    ck_assert(url_host_is_unknown("http://a..b/"));
+    ck_assert(url_host_is_unknown("https://me:secret@a..b:8443/jobs"));
+}
+
 TEST_CASE("Retry-After");
 
 START_TEST(retry_after_is_a_number_of_seconds)
