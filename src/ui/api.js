@@ -98,6 +98,12 @@ async function errorOf(response) {
     document.description || '', Number(response.headers.get('Retry-After')) || 0);
 }
 
+// When its login has ended, a proxy sends a redirect or a 401. claimd redirects nothing, and its 401 names a scheme.
+function isOfLogin(response) {
+  return response.type === 'opaqueredirect' || (response.status === 401 &&
+    !/^(Bearer|Keystone)/.test(response.headers.get('WWW-Authenticate') || ''));
+}
+
 export async function fetchResponse(method, path, options = {}) {
   const used = token;
   let response;
@@ -110,8 +116,7 @@ export async function fetchResponse(method, path, options = {}) {
       throw error;
     throw new ApiError(0, 'No response', 'The server cannot be reached.');
   }
-  // claimd redirects nothing. A proxy does so when its login has ended.
-  if (response.type === 'opaqueredirect')
+  if (isOfLogin(response))
     throw new ApiError(0, 'Login needed', 'A proxy asks for a login. Reload the page.');
   const date = Date.parse(response.headers.get('Date'));
   // The header has whole seconds.

@@ -327,17 +327,23 @@ class Page(PageBehind):
         self.shows(Caddy)
 
 
-    def test_the_end_of_a_login_at_the_proxy(self):
-        """The proxy sends each request to its page for a login."""
-        ended = self.shop.path("ended")
+    def login_ends(self, name, answer):
+        """The proxy gives this answer to each request."""
+        ended = self.shop.path(name)
         self.behind(Nginx, edit=lambda text: text.replace(
-            "server_name", "if (-f %s) { return 302 /mq/login; } server_name" % ended))
+            "server_name", "if (-f %s) { return %s; } server_name" % (ended, answer)))
         self.api.create("jobs")
         self.open("#/queues")
         self.until_text("#connection", "live")
-        self.shop.file("ended", "", mode=0o644)
+        self.shop.file(name, "", mode=0o644)
         self.js("location.hash = '#/queue/shop/jobs'")
         self.until_text("main", "Reload the page")
+
+    def test_a_proxy_redirects_when_its_login_ends(self):
+        self.login_ends("redirects", "302 /mq/login")
+
+    def test_a_proxy_refuses_when_its_login_ends(self):
+        self.login_ends("refuses", "401")
 
 
 class PageWithLogins(PageBehind):
