@@ -214,6 +214,11 @@ API_TEST(a_request_that_still_waits_is_not_repeated)
     ck_assert_int_eq(second.res.code, 409);
     ck_assert_str_eq(asking_header(&second, "Retry-After"), "1");
     asking_forget(&second);
+    asking_prepare(&second, f, "POST", CLAIMS, "wait=20");
+    second.req.headers[API_HEADER_IDEMPOTENCY_KEY] = bytes_str(KEY);
+    second.req.headers[API_HEADER_PROJECT_ID] = bytes_str("another");
+    ck_assert_int_eq(asking_ask(&second), API_WAIT); /* it is another request */
+    asking_forget(&second);
     api_post_letters(f, "q", "a");
     asking_finish(&first, 201);
     asking_forget(&first);

@@ -395,7 +395,7 @@ STORE_TEST_WITH(a_refused_key_tells_when_the_oldest_key_ends,
     const int64_t first_ms = f->now_ms;
     struct store_id ids[2];
 
-    use_project(f, "other");
+    use_project(f, "first");
     ck_assert_status(post_keyed(f, 1, 0, 1, ids), ST_OK);
     wait_s(f, 5);
     (void)fill_share(f, "first", 1000);
@@ -403,6 +403,14 @@ STORE_TEST_WITH(a_refused_key_tells_when_the_oldest_key_ends,
     ck_assert_status(store_message_post(f->store, &op, &f->queue, &request, ids),
                      ST_KEYS_FULL);
     ck_assert_int_eq(op.key_end_ms, first_ms + FIXTURE_KEY_S * 1000);
+    wait_s(f,
+           FIXTURE_KEY_S - 5); /* the oldest one ends, and the next one is the oldest */
+    ck_assert_status(post_keyed(f, 2, 0, 1, ids), ST_OK);
+    ck_assert_status(post_keyed(f, 3, 0, 1, ids), ST_KEYS_FULL);
+    op.now_ms = f->now_ms;
+    ck_assert_status(store_message_post(f->store, &op, &f->queue, &request, ids),
+                     ST_KEYS_FULL);
+    ck_assert_int_eq(op.key_end_ms, first_ms + FIXTURE_KEY_S * 1000 + 5000);
 }
 
 STORE_TEST_WITH(a_transient_queue_has_keys_until_a_restart,

@@ -171,6 +171,23 @@ START_TEST(keys_survive_the_compaction_of_the_journal)
     world_close(&w);
 }
 
+START_TEST(a_restart_knows_when_keys_end)
+{
+    struct store_batch batch;
+    struct store_id id[1];
+    struct world w;
+
+    world_open(&w, 1);
+    ck_assert_status(post_keyed(&w, 1, 1, id), ST_OK);
+    ck_assert_status(pop_keyed(&w, 0, 1, &batch), ST_OK); /* no other deadline is left */
+    store_batch_release(&batch);
+    journalled_commit(&w.p);
+    journalled_stop(&w.p);
+    journalled_start(&w.p, START_MS);
+    ck_assert_int_le(store_next_ms(w.p.store), START_MS + FIXTURE_KEY_S * 1000 + 1000);
+    world_close(&w);
+}
+
 START_TEST(a_pop_whose_key_is_larger_than_a_frame_is_refused_and_changes_nothing)
 {
     enum { MANY = 48 };
