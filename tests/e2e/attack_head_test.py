@@ -419,7 +419,11 @@ class LargeHeads(Refusals, unittest.TestCase):
             with Persistent(self.server) as ask:
                 self.assertEqual(status(ask(self.get(self.BROWSER, cookies(5, 200)))), 200)
         # Some have gone, and there is memory again.
-        eventually(lambda: status(Persistent(self.server)(self.get(cookies(20, 9000)))) == 200)
+        def is_served():
+            with Persistent(self.server) as ask:
+                return status(ask(self.get(cookies(20, 9000)))) == 200
+
+        eventually(is_served)
 
     def test_a_connection_without_a_byte_ends(self):
         with Server(*PATIENT) as server:
