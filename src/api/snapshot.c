@@ -353,6 +353,7 @@ snapshot_leave(struct snapshots *all, struct progress *progress)
         return;
     lock_acquire(&all->lock);
     progress->snapshot.table = NULL;
+    progress->snapshot.builds = false;
     if (list_linked(&progress->snapshot.link))
         list_remove(&progress->snapshot.link);
     if (table->builder == progress)
@@ -438,6 +439,7 @@ find_present(struct snapshots *all, struct bytes project, int64_t now_ms, int64_
             table_enter(table, progress);
         if (table->builder == NULL) {
             table->builder = progress;
+            progress->snapshot.builds = true;
         } else if (may_wait) {
             progress->snapshot.listener = &waiting->listener;
             waiting->wait_ms = BUILD_WAIT_MS;
@@ -447,7 +449,7 @@ find_present(struct snapshots *all, struct bytes project, int64_t now_ms, int64_
         } else {
             st = ST_AGAIN;
         }
-        if (table->builder == progress && list_linked(&progress->snapshot.link))
+        if (progress->snapshot.builds && list_linked(&progress->snapshot.link))
             list_remove(&progress->snapshot.link);
     }
     lock_release(&all->lock);
@@ -498,7 +500,7 @@ snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
     enum status st = ST_OK;
 
     *out = NULL;
-    if (progress->snapshot.table == NULL || progress->snapshot.table->builder != progress)
+    if (!progress->snapshot.builds)
         st = find_present(all, project, op->now_ms, real_ms, progress, waiting, out);
     if (st == ST_OK && *out == NULL)
         st = build_slice(all, store, op, real_ms, progress, out);

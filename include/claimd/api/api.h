@@ -95,6 +95,7 @@ struct injected_fault {
 struct snapshot_part {
     struct snapshot_table *table; /* NULL: the request neither builds nor waits */
     uint64_t seen;                /* snapshots that the table had when it began */
+    bool builds;                  /* it is the builder of the table */
     struct store_listener *listener;
     struct list link; /* among those that wait */
 };
