@@ -73,22 +73,13 @@ guards_fini(struct guards *g)
     g->all = NULL;
 }
 
-static void
-spawner_forget(struct guards *g)
-{
-    (void)close(g->control);
-    g->spawner = 0;
-}
-
 void
-guards_child_changed(struct guards *g, pid_t pid, int status)
+guards_child_ended(struct guards *g, pid_t pid)
 {
     if (pid != g->spawner || g->spawner <= 0)
         return;
-    if (WIFSTOPPED(status))
-        (void)kill(pid, SIGCONT);
-    else
-        spawner_forget(g);
+    (void)close(g->control);
+    g->spawner = 0;
 }
 
 /* Sends the socket of a new guard to the spawner, and starts that if there is none. False with errno. */
@@ -103,7 +94,7 @@ spawner_order(struct guards *g, int guard)
         if (errno != EPIPE && errno != ECONNRESET)
             return false;
         (void)waitpid(g->spawner, NULL, 0); /* it was killed */
-        spawner_forget(g);
+        guards_child_ended(g, g->spawner);
     }
 }
 

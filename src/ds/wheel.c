@@ -327,6 +327,14 @@ wheel_drain(struct wheel *w)
     return container_of(node, struct deadline, link);
 }
 
+void
+wheel_put_back(struct wheel *w, struct deadline *d)
+{
+    ENSURE(!deadline_armed(d) && tick_of(d->due_ms) <= w->present);
+    list_add_before(w->due.next, &d->link);
+    w->armed++;
+}
+
 int64_t
 wheel_next_ms(const struct wheel *w)
 {

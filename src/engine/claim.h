@@ -23,7 +23,8 @@ struct claim {
     uint32_t count;     /* of seqs, including messages that it no longer holds */
     uint32_t capacity;  /* for numbers */
     uint32_t held;      /* messages that it holds; at least 1 when it is linked */
-    bool marked;        /* by the operation under way, see claims_mark() */
+    bool marked : 1;    /* by the operation under way, see claims_mark() */
+    bool over : 1;      /* its end was logged, and its dead letters move next */
     uint8_t client_len; /* 0: not known, as after a restart */
     char client[STORE_CLIENT_CAP]; /* Client-ID that created or last renewed it */
     uint64_t seqs[];               /* ascending */

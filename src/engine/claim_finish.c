@@ -22,6 +22,8 @@ enum {
 /* An item, with what it needs. */
 struct item {
     struct store_finish_item *request;
+    enum store_finish_action
+        action;              /* a release becomes a DEAD_LETTER if it is exhausted */
     struct message *message; /* NULL: the claim does not hold it */
     struct details *details; /* owned: new ones; NULL: none */
 };
@@ -43,6 +45,8 @@ struct finish {
     size_t reserved;                          /* posts that are reserved */
     struct move move;
     bool moving;
+    size_t exhausted;    /* released messages that the move has */
+    bool keep_exhausted; /* they cannot move now, and the next claim moves them */
     struct discarded discarded;
     struct change_group group;
     struct keyed key;
@@ -69,7 +73,7 @@ finish_init(struct finish *f, struct engine *e, const struct store_op *op,
     ENSURE(request->post_count <= STORE_FINISH_POSTS);
     f->request = request;
     f->other_count = f->reserved = f->discarded.count = 0;
-    f->moving = false;
+    f->moving = f->keep_exhausted = false;
     list_init(&f->discarded.messages);
     for (size_t i = 0; i < request->post_count; i++)
         list_init(&f->messages[i]);
@@ -128,7 +132,7 @@ add_shard(struct finish *f, struct shard *own, struct shard *sh)
     f->other_count++;
 }
 
-/* True if the request dead-letters a message; *where is the queue's dead-letter queue, whose
+/* True if the request may dead-letter a message; *where is the queue's dead-letter queue, whose
  * name is absent if there is none. */
 static bool
 find_dead_letter_queue(const struct finish *f, struct store_queue *where)
@@ -136,13 +140,13 @@ find_dead_letter_queue(const struct finish *f, struct store_queue *where)
     const struct queue *q = f->from.queue;
 
     *where = *f->from.where;
-    where->name = BYTES_NONE;
+    where->name = q == NULL ? BYTES_NONE : queue_settings(q)->dead_letter;
     for (size_t i = 0; i < f->request->count; i++) {
-        if (f->request->items[i].action != STORE_FINISH_DEAD_LETTER)
-            continue;
-        if (q != NULL)
-            where->name = queue_settings(q)->dead_letter;
-        return true;
+        const enum store_finish_action action = f->request->items[i].action;
+
+        if (action == STORE_FINISH_DEAD_LETTER ||
+            (action == STORE_FINISH_RELEASE && q != NULL && limits_claims(q)))
+            return true;
     }
     return false;
 }
@@ -172,6 +176,7 @@ lock_all(struct finish *f, struct engine *e, struct store_op *op,
     const struct shard *first = e->shards, *end = e->shards + e->shard_mask + 1;
     struct shard *own = engine_shard(e, core_hash(&e->core, where)), *dead;
     struct store_queue target;
+    int64_t now_ms;
     bool known;
 
     f->other_count = 0;
@@ -181,11 +186,19 @@ lock_all(struct finish *f, struct engine *e, struct store_op *op,
         enum status st;
 
         lock_others(f, first, own, op->now_ms);
-        st = txn_begin(&f->from, &e->store, op, where, EXPIRE_CLAIMS);
-        if (st != ST_OK) {
+        st = txn_begin_locked(&f->from, &e->store, op, where, EXPIRE_CLAIMS);
+        if (st != ST_OK)
             unlock_others(f, first, own);
-            return st;
+        if (st == ST_CHANGED) { /* dead letters of expired claims go first */
+            now_ms = op->now_ms;
+            st = expire_enter(own, &now_ms, EXPIRE_CLAIMS);
+            if (st == ST_OK) {
+                shard_leave(own);
+                continue;
+            }
         }
+        if (st != ST_OK)
+            return st;
         if (!find_dead_letter_queue(f, &target) || !bytes_present(target.name))
             break;
         dead = engine_shard(e, core_hash(&e->core, &target));
@@ -226,6 +239,25 @@ unlock_all(struct finish *f, struct engine *e)
 
 /* ------------------------------------------------------------------ reserving */
 
+/* Released messages without an attempt left are dead letters, as many as a move can have. */
+static void
+find_exhausted(struct finish *f)
+{
+    for (size_t i = 0; i < f->request->count; i++) {
+        struct item *item = &f->items[i];
+
+        if (item->message == NULL || item->action != STORE_FINISH_RELEASE ||
+            item->request->uncounted || !is_exhausted(f->from.queue, item->message) ||
+            f->counts[STORE_FINISH_DEAD_LETTER] == MOVE_SLICE)
+            continue;
+        item->action = STORE_FINISH_DEAD_LETTER;
+        item->request->exhausted = true;
+        f->counts[STORE_FINISH_RELEASE]--;
+        f->counts[STORE_FINISH_DEAD_LETTER]++;
+        f->exhausted++;
+    }
+}
+
 static enum status
 find_messages(struct finish *f)
 {
@@ -242,9 +274,11 @@ find_messages(struct finish *f)
         item->message = f->claim == NULL ? NULL : txn_find_message(t, item->request->id);
         if (item->message != NULL && item->message->claim != f->claim)
             item->message = NULL;
+        item->action = item->request->action;
+        item->request->exhausted = false;
         item->request->held = item->message != NULL;
         all = all && item->request->held;
-        f->counts[item->request->action] += item->request->held;
+        f->counts[item->action] += item->request->held;
     }
     if (!all)
         metrics_count(&t->shard->metrics, STORE_COUNT_LATE_DELETES, 1);
@@ -256,6 +290,8 @@ find_messages(struct finish *f)
     f->keeps = f->claim->held > f->counts[STORE_FINISH_DELETE] +
                                     f->counts[STORE_FINISH_RELEASE] +
                                     f->counts[STORE_FINISH_DEAD_LETTER];
+    if (!f->keep_exhausted)
+        find_exhausted(f);
     return ST_OK;
 }
 
@@ -271,7 +307,7 @@ make_details(struct finish *f, size_t *count, size_t *bytes)
         const struct store_finish_item *request = item->request;
         struct store_details view;
 
-        if (item->message == NULL || request->action != STORE_FINISH_RELEASE ||
+        if (item->message == NULL || item->action != STORE_FINISH_RELEASE ||
             request->reason.len == 0)
             continue;
         if (item->details != NULL) /* of an earlier round */
@@ -365,6 +401,7 @@ reserve_move(struct finish *f, struct move_seals *seals)
     move->client = f->request->client;
     move->back = move->keeps_count = false;
     move->whole = true;
+    move->posted = 0;
     if (!find_dead_letter_queue(f, &move->where))
         return ST_OK;
     if (!bytes_present(move->where.name))
@@ -382,12 +419,10 @@ reserve_move(struct finish *f, struct move_seals *seals)
     move->spare = nodes_of_posts(f, move->shard);
     SOMETIMES_IF(post != NULL, FINISH_MOVES_AND_POSTS);
     if (post != NULL) /* the numbers of both follow each other */
-        move->spare +=
-            seqmap_nodes_for(&post->queue->backlog->messages, post->queue->last_seq + 1,
-                             MOVE_SLICE + f->request->posts[post - f->posts].post.count);
+        move->posted = f->request->posts[post - f->posts].post.count;
     for (size_t i = 0; i < f->request->count; i++)
         if (f->items[i].message != NULL &&
-            f->items[i].request->action == STORE_FINISH_DEAD_LETTER &&
+            f->items[i].action == STORE_FINISH_DEAD_LETTER &&
             !move_add(move, f->items[i].message, f->items[i].request->reason))
             return ST_TOO_LARGE;
     return move_reserve(move, seals);
@@ -495,8 +530,7 @@ commit_own(struct finish *f)
 
     f->request->number = 0;
     for (size_t i = 0; i < f->request->count; i++)
-        if (f->items[i].message != NULL &&
-            f->items[i].request->action == STORE_FINISH_RELEASE) {
+        if (f->items[i].message != NULL && f->items[i].action == STORE_FINISH_RELEASE) {
             f->released[released++] = f->items[i].message;
             if (f->items[i].details != NULL)
                 f->detailed[detailed++] = f->items[i].message;
@@ -540,7 +574,7 @@ write_result(struct finish *f)
     memcpy(at, &request->number, NUMBER_BYTES);
     at += NUMBER_BYTES;
     for (size_t i = 0; i < request->count; i++)
-        *at++ = (char)request->items[i].held;
+        *at++ = (char)(request->items[i].held ? 1 + request->items[i].exhausted : 0);
     for (size_t i = 0; i < request->post_count; i++) {
         struct ident id = {0, 0};
 
@@ -562,8 +596,10 @@ read_result(struct store_finish *request, struct bytes result)
         return ST_KEY_REUSED;
     memcpy(&request->number, at, NUMBER_BYTES);
     at += NUMBER_BYTES;
-    for (size_t i = 0; i < request->count; i++)
-        request->items[i].held = *at++ != 0;
+    for (size_t i = 0; i < request->count; i++) {
+        request->items[i].held = *at != 0;
+        request->items[i].exhausted = *at++ == 2;
+    }
     for (size_t i = 0; i < request->post_count; i++) {
         struct store_finish_post *p = &request->posts[i];
         struct ident id;
@@ -596,6 +632,17 @@ commit_all(struct finish *f)
             op->lsn = f->posts[i].queue->lsn;
 }
 
+/* True if a step that failed can leave out the move of exhausted messages, which need not move
+ * now. */
+static bool
+keep_exhausted(struct finish *f, enum status st)
+{
+    if (st == ST_OK || st == ST_SEALED || f->exhausted == 0)
+        return false;
+    SOMETIMES(FINISH_KEEPS_EXHAUSTED);
+    return f->keep_exhausted = true;
+}
+
 static enum status
 run_step(struct finish *f, struct engine *e, struct store_op *op,
          const struct store_queue *where)
@@ -603,9 +650,11 @@ run_step(struct finish *f, struct engine *e, struct store_op *op,
     struct store_finish *request = f->request;
     struct move_seals seals;
     enum status st;
+    bool again;
 
     move_seals_init(&seals);
     do {
+        f->exhausted = 0;
         st = lock_all(f, e, op, where);
         if (st != ST_OK)
             break;
@@ -623,7 +672,8 @@ run_step(struct finish *f, struct engine *e, struct store_op *op,
         unlock_all(f, e);
         if (st == ST_SEALED)
             move_make_seals(&seals, &e->core);
-    } while (st == ST_SEALED);
+        again = st == ST_SEALED || keep_exhausted(f, st);
+    } while (again);
     move_seals_fini(&seals, &e->core);
     return st;
 }

@@ -1,17 +1,31 @@
 #include "engine/dead_letter.h"
 #include "claimd/base/sometimes.h"
+#include "engine/claim.h"
 
 /* Slices after which a claim returns ST_AGAIN, so that other requests of the thread run. */
 enum { MOVE_SLICES = 16 };
+
+bool
+limits_claims(const struct queue *q)
+{
+    const struct store_settings *set = queue_settings(q);
+
+    return set->max_claim_count != STORE_UNSET && bytes_present(set->dead_letter);
+}
+
+bool
+is_exhausted(const struct queue *q, const struct message *m)
+{
+    return limits_claims(q) &&
+           (int64_t)m->claim_count >= queue_settings(q)->max_claim_count;
+}
 
 /* The find() of the pair. */
 static bool
 find_dead_letter_queue(struct move_pair *pair)
 {
-    const struct store_settings *set = queue_settings(pair->from.queue);
-
-    pair->where.name = set->dead_letter;
-    return set->max_claim_count != STORE_UNSET && bytes_present(set->dead_letter);
+    pair->where.name = queue_settings(pair->from.queue)->dead_letter;
+    return limits_claims(pair->from.queue);
 }
 
 enum status
@@ -123,4 +137,130 @@ dead_letters_move(struct dead_letter *dl, size_t *count)
         if (st != ST_OK)
             return st;
     }
+}
+
+/* ------------------------------------------------------------------ claims that expire */
+
+/* A message that expired before its claim is no dead letter. */
+static bool
+dies_with_claim(const struct claim *c, const struct message *m)
+{
+    return message_live(m, c->due.due_ms) && is_exhausted(c->backlog->queue, m);
+}
+
+/* The queue to which messages of the claim's queue go. */
+static struct store_queue
+letters_address(const struct queue *q)
+{
+    struct store_queue where = q->where;
+
+    where.name = queue_settings(q)->dead_letter;
+    return where;
+}
+
+struct shard *
+dead_letters_target(const struct claim *c)
+{
+    const struct queue *q = c->backlog->queue;
+    const struct message *m;
+
+    if (q == NULL || !limits_claims(q))
+        return NULL;
+    for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
+        if (dies_with_claim(c, m)) {
+            struct engine *e = container_of(q->shard->core, struct engine, core);
+            const struct store_queue where = letters_address(q);
+
+            return engine_shard(e, core_hash(&e->core, &where));
+        }
+    return NULL;
+}
+
+/* Moves dead letters of a due claim, which ends with its last message. ST_SEALED; other
+ * statuses: they cannot be moved now. */
+static enum status
+move_letters_of(struct claim *c, struct shard *target, struct move_seals *seals,
+                int64_t now_ms, size_t *moved)
+{
+    struct queue *q = c->backlog->queue;
+    struct engine *e = container_of(q->shard->core, struct engine, core);
+    struct txn from = {
+        .engine = e, .where = &q->where, .shard = q->shard, .queue = q, .now_ms = now_ms};
+    struct move move = {.from = &from, .shard = target, .where = letters_address(q)};
+    struct message *m;
+    enum status st;
+
+    move.hash = core_hash(&e->core, &move.where);
+    st = move_begin(&move);
+    if (st != ST_OK)
+        return st;
+    for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
+        if (dies_with_claim(c, m) && !move_add(&move, m, BYTES_NONE))
+            break;
+    st = move_execute(&move, seals);
+    if (st != ST_OK)
+        return st;
+    *moved += move.count;
+    while (move.count-- > 0)
+        claim_drop_message(from.shard, c);
+    return ST_OK;
+}
+
+/* One slice, under both locks. ST_SEALED: encrypted copies are needed. */
+static enum status
+expire_with_letters(struct shard *sh, struct shard *target, int64_t now_ms,
+                    struct move_seals *seals)
+{
+    size_t moved = 0;
+
+    for (size_t work = 0; work < EXPIRE_SLICE && moved < MOVE_SLICE; work++) {
+        struct deadline *d = wheel_drain(sh->claim_wheel);
+        struct claim *c = d == NULL ? NULL : container_of(d, struct claim, due);
+        struct shard *letters_to = c == NULL ? NULL : dead_letters_target(c);
+        enum status st;
+
+        if (c == NULL)
+            return ST_OK;
+        if (letters_to == NULL) {
+            work += c->held;
+            claim_expire(sh, c, now_ms);
+            continue;
+        }
+        wheel_put_back(sh->claim_wheel, &c->due); /* until its last message has moved */
+        if (letters_to != target)
+            return ST_OK;
+        st = move_letters_of(c, target, seals, now_ms, &moved);
+        if (st == ST_SEALED)
+            return st;
+        if (st == ST_OK)
+            continue;
+        SOMETIMES(LETTER_NOT_AT_ONCE);
+        claim_expire(sh, c, now_ms);
+        return ST_OK; /* the caller releases the space in the log with the lock */
+    }
+    return ST_OK;
+}
+
+void
+dead_letters_expire(struct shard *sh, struct shard *target, int64_t now_ms)
+{
+    struct move_seals seals;
+    enum status st;
+
+    move_seals_init(&seals);
+    do {
+        if (target < sh)
+            lock_acquire(&target->lock);
+        now_ms = shard_enter(sh, now_ms);
+        if (target > sh)
+            lock_acquire(&target->lock);
+        st = expire_with_letters(sh, target, now_ms, &seals);
+        if (target != sh)
+            shard_leave(target);
+        shard_leave(sh);
+        if (st == ST_SEALED)
+            move_make_seals(&seals, sh->core);
+    } while (st == ST_SEALED);
+    move_seals_fini(&seals, sh->core);
+    store_log_flush(sh->core->log);
 }

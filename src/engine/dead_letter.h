@@ -1,6 +1,7 @@
 /*
  * dead_letter: moves messages whose delivery count has reached the limit to the dead-letter
- * queue, when a claim meets them (docs/adr/0003-dead-letters.md).
+ * queue (docs/adr/0003-dead-letters.md): when their last claim expires (housekeeping.h), when
+ * a finish releases them (claim_finish.c), or else when a claim meets them.
  */
 #ifndef ENGINE_DEAD_LETTER_H
 #define ENGINE_DEAD_LETTER_H
@@ -25,5 +26,12 @@ enum status dead_letter_begin(struct dead_letter *dl, struct store *s,
  * dead letters, and the locks are not held.
  */
 enum status dead_letters_move(struct dead_letter *dl, size_t *count);
+
+/* True if the queue dead-letters messages that were claimed too often. */
+bool limits_claims(const struct queue *q);
+
+/* True if m has been claimed as often as its queue allows, and the queue has a dead-letter
+ * queue. */
+bool is_exhausted(const struct queue *q, const struct message *m);
 
 #endif

@@ -2,6 +2,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"
 #include "engine/changelog.h"
+#include "engine/claim.h"
 #include "engine/keys.h"
 #include "engine/subscription.h"
 
@@ -25,7 +26,35 @@ message_detach(struct shard *sh, struct message *m)
     seqmap_pool_trim(&sh->pool);
 }
 
-/* Expires the claims that are due, as far as the budget goes. True: none of them is left. */
+void
+claim_expire(struct shard *sh, struct claim *c, int64_t now_ms)
+{
+    struct queue *q = c->backlog->queue; /* NULL: on the reclaim list */
+
+    lock_assert_held(&sh->lock);
+    SOMETIMES_IF(q == NULL, CLAIM_OF_PURGED);
+    if (q != NULL) {
+        metrics_count(&sh->metrics, STORE_COUNT_BACK_EXPIRED, c->held);
+        queue_count(q, STORE_QUEUE_REQUEUED, c->held);
+    }
+    if (has_log(sh->core) && q != NULL && !c->over)
+        changelog_claim(q, STORE_CHANGE_CLAIM_OVER, c, now_ms);
+    claim_end(sh, c);
+}
+
+/* A due claim has dead letters for a queue of another shard or of this one. It stays due. */
+static void __attribute__((noinline))
+postpone_claim(struct shard *sh, struct claim *c, struct shard *target, int64_t now_ms)
+{
+    if (has_log(sh->core) && !c->over)
+        changelog_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
+    c->over = true;
+    wheel_put_back(sh->claim_wheel, &c->due);
+    sh->letters_to = target;
+}
+
+/* Expires the claims that are due, as far as the budget goes. True: none of them is left. If
+ * one has dead letters, sh->letters_to is their shard, and they have to move first. */
 static bool
 expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
 {
@@ -35,20 +64,19 @@ expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
 
     while (*budget > 0) {
         struct deadline *d = wheel_drain(sh->claim_wheel);
+        struct shard *target;
         struct claim *c;
 
         if (d == NULL)
             return whole;
         c = container_of(d, struct claim, due);
-        SOMETIMES_IF(c->backlog->queue == NULL, CLAIM_OF_PURGED);
         *budget -= c->held < *budget ? 1 + c->held : *budget;
-        if (c->backlog->queue != NULL) {
-            metrics_count(&sh->metrics, STORE_COUNT_BACK_EXPIRED, c->held);
-            queue_count(c->backlog->queue, STORE_QUEUE_REQUEUED, c->held);
+        target = dead_letters_target(c);
+        if (target != NULL) {
+            postpone_claim(sh, c, target, now_ms);
+            return false;
         }
-        if (has_log(sh->core) && c->backlog->queue != NULL)
-            changelog_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
-        claim_end(sh, c);
+        claim_expire(sh, c, now_ms);
     }
     return false;
 }
@@ -99,20 +127,60 @@ expire_messages(struct shard *sh, int64_t now_ms, size_t *budget)
     return false;
 }
 
-enum status
-expire_enter(struct shard *sh, int64_t *now_ms, enum expiry which)
+void
+expire_messages_alone(struct shard *sh, int64_t now_ms)
+{
+    size_t budget;
+
+    now_ms = shard_enter(sh, now_ms);
+    do
+        budget = EXPIRE_SLICE;
+    while (!expire_messages(sh, now_ms, &budget));
+    shard_leave(sh);
+}
+
+/* Leaves a shard, as far as its dead letters need it without a lock. NULL: they do not. */
+static struct shard *
+leave_for_letters(struct shard *sh)
+{
+    struct shard *target = sh->letters_to;
+
+    sh->letters_to = NULL;
+    shard_leave(sh);
+    return target;
+}
+
+static enum status
+expire_slices(struct shard *sh, int64_t *now_ms, enum expiry which, bool locked)
 {
     for (int i = 0; i < SLICES; i++) {
         size_t claims = EXPIRE_SLICE, messages = EXPIRE_SLICE;
+        struct shard *target;
 
         SOMETIMES_IF(i > 0, EXPIRY_SLICED);
         *now_ms = shard_enter(sh, *now_ms);
         if ((which < EXPIRE_CLAIMS || expire_claims(sh, *now_ms, &claims)) &&
             (which < EXPIRE_ALL || expire_messages(sh, *now_ms, &messages)))
             return ST_OK;
-        shard_leave(sh); /* other operations run between the slices */
+        target = leave_for_letters(sh); /* other operations run between the slices */
+        if (target != NULL && locked)
+            return ST_CHANGED;
+        if (target != NULL)
+            dead_letters_expire(sh, target, *now_ms);
     }
     return ST_AGAIN;
+}
+
+enum status
+expire_enter(struct shard *sh, int64_t *now_ms, enum expiry which)
+{
+    return expire_slices(sh, now_ms, which, false);
+}
+
+enum status
+expire_enter_locked(struct shard *sh, int64_t *now_ms, enum expiry which)
+{
+    return expire_slices(sh, now_ms, which, true);
 }
 
 void
@@ -193,12 +261,15 @@ housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget)
                                        reclaim_slice, expire_subscriptions,
                                        feed_chores,   keys_chore};
     int64_t next_ms, messages_ms;
+    struct shard *target;
     bool complete = true;
 
     now_ms = shard_enter(sh, now_ms);
     for (size_t i = 0; i < sizeof(chores) / sizeof(chores[0]); i++) {
         size_t slice = *budget < EXPIRE_SLICE ? *budget : EXPIRE_SLICE, left = slice;
 
+        if (chores[i] == expire_messages && !complete)
+            continue; /* a dead letter may be among them, whose claim ended before */
         complete = chores[i](sh, now_ms, &left) && complete;
         *budget -= slice - left;
     }
@@ -214,6 +285,8 @@ housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget)
     if (!complete)
         next_ms = now_ms;
     atomic_store(&sh->next_ms, next_ms);
-    shard_leave(sh); /* this may lower sh->next_ms */
+    target = leave_for_letters(sh); /* this may lower sh->next_ms */
+    if (target != NULL)
+        dead_letters_expire(sh, target, now_ms);
     return next_ms;
 }

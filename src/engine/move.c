@@ -1,5 +1,6 @@
 #include "engine/move.h"
 #include "claimd/base/sometimes.h"
+#include "engine/subscription.h"
 
 /* Bytes of bodies after which a move of messages, or of messages that must be encrypted, has
  * enough. */
@@ -246,6 +247,9 @@ move_reserve(struct move *move, struct move_seals *seals)
     lock_assert_held(&move->from->shard->lock);
     for (size_t i = 0; st == ST_OK && i < move->count; i++)
         st = prepare_message(move, i, &details_bytes);
+    if (st == ST_OK && feed_listens(move->target->feed))
+        st = feed_stock(move->target->feed, move->shard->core->mem,
+                        move->posted + move->count);
     if (st == ST_OK)
         st = hashmap_reserve(&move->target->backlog->originals, move->count);
     if (st == ST_OK)
@@ -260,8 +264,12 @@ move_reserve(struct move *move, struct move_seals *seals)
 size_t
 move_nodes(const struct move *move)
 {
-    return seqmap_nodes_for(&move->target->backlog->messages, move->target->last_seq + 1,
-                            move->count);
+    const struct queue *target = move->target;
+    const size_t count = move->posted + move->count;
+
+    return seqmap_nodes_for(&target->backlog->messages, target->last_seq + 1, count) +
+           (feed_listens(target->feed) ? feed_nodes(target->feed, target->last_seq, count)
+                                       : 0);
 }
 
 void
@@ -372,6 +380,9 @@ move_message(struct move *move, size_t i)
     backlog_add(target->backlog, &move->shard->pool, m);
     backlog_add_original(target->backlog, m);
     shard_arm_message(move->shard, &m->due, m->expires_ms);
+    if (feed_listens(target->feed))
+        feed_append(target->feed, &move->shard->pool, m,
+                    (m->expires_ms - m->posted_ms) / 1000, 0);
 }
 
 void
@@ -387,6 +398,8 @@ move_commit(struct move *move)
         shard_link(move->shard, target, move->hash);
     for (size_t i = 0; i < move->count; i++)
         move_message(move, i);
+    if (feed_listens(target->feed))
+        feed_grown(move->shard, target->feed);
     if (!move->back) {
         metrics_count(&move->from->shard->metrics, STORE_COUNT_DEAD_LETTERS, move->count);
         queue_count(source, STORE_QUEUE_DEAD_LETTERED, move->count);
@@ -451,13 +464,16 @@ move_pair_begin(struct move_pair *pair, struct store *s, struct store_op *op,
     struct shard *lower = NULL; /* locked before the source */
 
     for (;;) {
-        enum status st = txn_begin(&pair->from, s, op, where, EXPIRE_ALL);
+        enum status st = (lower != NULL ? txn_begin_locked : txn_begin)(
+            &pair->from, s, op, where, EXPIRE_ALL);
 
-        if (st != ST_OK) {
-            if (lower != NULL)
-                shard_leave(lower);
+        if (st != ST_OK && lower != NULL)
+            shard_leave(lower);
+        lower = st == ST_OK ? lower : NULL;
+        if (st == ST_CHANGED)
+            continue; /* dead letters of expired claims go first */
+        if (st != ST_OK)
             return st;
-        }
         find_target(pair);
         if (pair->target == NULL || pair->target >= pair->from.shard ||
             pair->target == lower)

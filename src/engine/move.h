@@ -56,6 +56,7 @@ struct move {
     bool keeps_count;         /* back: the messages keep their delivery counts */
     bool whole;               /* all messages move, of any size, or none */
     size_t spare;             /* nodes of the target's pool that others have reserved */
+    size_t posted;            /* messages that the same step posts to the target before */
     size_t count;
     struct message *messages[MOVE_SLICE];
     /* Private: */

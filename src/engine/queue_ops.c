@@ -107,7 +107,7 @@ engine_queue_update(struct store *s, struct store_op *op, const struct store_que
 {
     struct engine *e = engine_of(s);
     struct metadata *fresh, *old;
-    enum status st = ST_OK;
+    enum status st;
     struct txn t;
 
     housekeep_pay(e, op->now_ms, 1, metadata->json.len);
@@ -115,7 +115,11 @@ engine_queue_update(struct store *s, struct store_op *op, const struct store_que
     if (fresh == NULL)
         return ST_NO_MEMORY;
     old = fresh;
-    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* it does not expire */
+    st = txn_begin(&t, s, op, where, EXPIRE_CLAIMS); /* by the old settings */
+    if (st != ST_OK) {
+        metadata_unpin(e->core.mem, fresh);
+        return st;
+    }
     if (t.queue == NULL)
         st = ST_NOT_FOUND;
     else if (t.queue->version != version)

@@ -70,15 +70,17 @@ struct shard {
     struct entropy entropy;
     struct tally alive, reclaiming; /* messages of queues, and of the reclaim list */
     struct shard_metrics metrics;
-    struct list reclaim_list;     /* oldest first; owned */
-    struct list due_feeds;        /* feeds with due subscriptions, served in turns */
-    struct list stale_feeds;      /* with something to free; owned if without a queue */
-    struct hashmap keys;          /* struct key, owned; see keys.h */
-    struct list key_order;        /* the same, oldest first */
-    _Atomic int64_t key_end_ms;   /* when the first one ends; INT64_MAX: there are none */
-    size_t subscriptions;         /* of queues */
-    uint64_t feed_bytes;          /* of queues */
-    bool delivery_due;            /* a subscription became due under this lock */
+    struct list reclaim_list;   /* oldest first; owned */
+    struct list due_feeds;      /* feeds with due subscriptions, served in turns */
+    struct list stale_feeds;    /* with something to free; owned if without a queue */
+    struct hashmap keys;        /* struct key, owned; see keys.h */
+    struct list key_order;      /* the same, oldest first */
+    _Atomic int64_t key_end_ms; /* when the first one ends; INT64_MAX: there are none */
+    size_t subscriptions;       /* of queues */
+    uint64_t feed_bytes;        /* of queues */
+    bool delivery_due;          /* a subscription became due under this lock */
+    struct shard *letters_to; /* a claim that is due has dead letters for a queue of this
+                                     shard; NULL: none was seen under this lock */
     _Atomic bool has_due_feeds;   /* false: due_feeds is empty */
     uint64_t last_number;         /* of the metadata versions that were given out */
     uint64_t gone_lsn;            /* in the log, of the last deletion of a queue */

@@ -298,6 +298,7 @@ put_feed(struct replay *r, struct replayed_queue *v, struct store_change *change
     return st;
 }
 
+/* MOVE. The subscribers of the target have still to receive the messages. */
 static enum status
 move_messages(struct replay *r, struct store_change *change)
 {
@@ -315,6 +316,10 @@ move_messages(struct replay *r, struct store_change *change)
         if (source != NULL)
             drop_message(r, seqmap_find(&source->backlog->messages, record.old_number));
         st = put_message(r, target, &record);
+        if (st == ST_OK)
+            st = replay_feed_post(&r->shard, target->feed,
+                                  seqmap_find(&target->backlog->messages, record.number),
+                                  &record);
     }
     return st;
 }
@@ -402,6 +407,21 @@ release_claim(struct replay *r, const struct replayed_queue *v,
         claim_end(&r->shard, c);
 }
 
+/*
+ * The expiry of claims is not logged. Those that had expired when the settings changed did so by the
+ * old settings: their messages were requeued, or have moved. The others expire when the replay ends.
+ */
+static void
+expire_claims_before(struct replay *r, const struct replayed_queue *v, int64_t now_ms)
+{
+    uint64_t number = 0;
+    struct claim *c;
+
+    for (; (c = seqmap_next_live(&v->backlog->claims, &number)) != NULL; number++)
+        if (c->due.due_ms <= now_ms)
+            claim_end(&r->shard, c);
+}
+
 static enum status
 name_queue(struct replay *r, struct replayed_queue *v, const struct store_change *change)
 {
@@ -484,6 +504,7 @@ apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *
     case STORE_CHANGE_RENEW:
         return put_claim(r, v, change);
     case STORE_CHANGE_META: /* a later QUEUE has the metadata if the queue has no name yet */
+        expire_claims_before(r, v, change->now_ms);
         return v->queue == NULL ? ST_OK : replace_metadata(r, v->queue, change->metadata);
     case STORE_CHANGE_PURGE:
         remove_contents(r, v->backlog);
@@ -703,6 +724,9 @@ engine_replay_end(struct store *s, int64_t now_ms)
     engine_replay_drop(e);
     if (st != ST_OK)
         return st;
+    /* Messages first: one that was requeued, and expired before the process ended, is no dead letter. */
+    for (size_t i = 0; i <= e->shard_mask; i++)
+        expire_messages_alone(&e->shards[i], now_ms);
     do /* expires what became due meanwhile */
         store_housekeep(&e->store, now_ms, &next_ms);
     while (next_ms <= now_ms);

@@ -1,9 +1,9 @@
 #include "engine/txn.h"
 #include "claimd/base/sometimes.h"
 
-enum status
-txn_begin(struct txn *t, struct store *s, struct store_op *op,
-          const struct store_queue *where, enum expiry which)
+static enum status
+begin(struct txn *t, struct store *s, struct store_op *op,
+      const struct store_queue *where, enum expiry which, bool locked)
 {
     struct engine *e = engine_of(s);
     enum status st = ST_OK;
@@ -20,12 +20,26 @@ txn_begin(struct txn *t, struct store *s, struct store_op *op,
     if (which == EXPIRE_NOTHING)
         t->now_ms = shard_enter(t->shard, t->now_ms);
     else
-        st = expire_enter(t->shard, &t->now_ms, which);
+        st = (locked ? expire_enter_locked : expire_enter)(t->shard, &t->now_ms, which);
     if (st != ST_OK)
         return st;
     t->shard->actor = op->actor;
     t->queue = shard_find(t->shard, where, t->hash);
     return ST_OK;
+}
+
+enum status
+txn_begin(struct txn *t, struct store *s, struct store_op *op,
+          const struct store_queue *where, enum expiry which)
+{
+    return begin(t, s, op, where, which, false);
+}
+
+enum status
+txn_begin_locked(struct txn *t, struct store *s, struct store_op *op,
+                 const struct store_queue *where, enum expiry which)
+{
+    return begin(t, s, op, where, which, true);
 }
 
 /* Out of line: almost no transaction needs it. */

@@ -72,6 +72,10 @@ struct txn {
 enum status txn_begin(struct txn *t, struct store *s, struct store_op *op,
                       const struct store_queue *where, enum expiry which);
 
+/* The same while the caller holds locks of other shards. ST_CHANGED: see expire_enter_locked(). */
+enum status txn_begin_locked(struct txn *t, struct store *s, struct store_op *op,
+                             const struct store_queue *where, enum expiry which);
+
 /* Ends. Discards a queue that was made and not linked. */
 void txn_end(struct txn *t);
 

@@ -109,6 +109,7 @@ call_begin_keys(struct redis_store *s, const struct store_op *op,
     buf_init(&key, s->config.mem);
     key_of_queue(&key, where);
     call_init(&c, s, buf_view(&key));
+    c.op = op;
     c.where = where;
     c.key_count = count;
     call_add_keys(&c.words, &key, count, NULL);
@@ -274,17 +275,20 @@ missing_keys(const struct call *c)
     return c->where != NULL && wanted > c->key_count ? wanted : 0;
 }
 
-/* Expires what is due, because a script that only reads must not do so. ST_AGAIN: done, call the script again.
+/* Expires what is due, because a script that only reads must not do so, and moves dead letters. ST_AGAIN: done, call the script again.
  * */
 static enum status
 expire_due(struct call *c)
 {
-    struct cluster_request request = c->request;
+    struct call expire = call_begin(c->store, c->op, c->where);
     enum status st;
 
-    request.function = script_function(SCRIPT_queue_expire);
-    st = cluster_run(&c->store->cluster, &request, &c->why);
-    cluster_request_end(&c->store->cluster, &request);
+    call_word(&expire, c->where->name);
+    call_number(&expire, c->store->config.dead_letter_ttl_s);
+    st = call_run(&expire, SCRIPT_queue_expire, CALL_CHANGE);
+    if (st == ST_OK)
+        (void)outbox_deliver(&expire, 1, c->op, c->where); /* or another process, later */
+    call_end(&expire);
     return st == ST_OK ? ST_AGAIN : st;
 }
 

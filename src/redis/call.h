@@ -97,7 +97,8 @@ enum { TAG_DIGITS = 8, SECRET_DIGITS = 12 };
 struct call {
     struct redis_store *store;
     struct command_words words;
-    const struct store_queue *where; /* borrowed; NULL: the call is not about a queue */
+    const struct store_op *op; /* borrowed, as `where`; NULL: the call is not about */
+    const struct store_queue *where; /* a queue */
     size_t arguments;                /* where the arguments begin in the words */
     size_t key_count;                /* keys of the queue before the arguments */
     size_t words_of_keys;            /* and the words before the arguments */
@@ -289,5 +290,10 @@ enum status maintenance_start(struct redis_store *s);
 
 /* NULL is fine. */
 void maintenance_end(struct maintenance *m);
+
+/* Defined in outbox.c, because a call that expires claims sends their dead letters. Sends the transfers
+ * of a response: from word `from` on, two words describe each, the id and the content. */
+enum status outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
+                           const struct store_queue *where);
 
 #endif

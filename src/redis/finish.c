@@ -121,9 +121,11 @@ read_held(struct finish_run *f, const struct call *c)
     for (size_t i = 0; i < f->request->count; i++) {
         struct store_finish_item *item = &f->request->items[i];
 
-        item->held = i < held.len && held.data[i] == '1';
+        item->held = i < held.len && held.data[i] != '0';
+        item->exhausted = item->held && held.data[i] == '2';
         all = all && item->held;
-        f->counts[item->action] += item->held;
+        f->counts[item->exhausted ? STORE_FINISH_DEAD_LETTER : item->action] +=
+            item->held;
     }
     if (!all && !c->repeated)
         counters_add(f->store, STORE_COUNT_LATE_DELETES, 1);

@@ -219,11 +219,13 @@ static enum status
 send_messages(struct redis_store *s, const struct store_op *op,
               const struct store_queue *to, const struct batch *batch, bool seal)
 {
+    enum { UNLISTED = 1, POSTED_TAG, DELIVERY_DUE };
     struct call c = call_begin(s, op, to);
     enum status st = ST_OK;
 
     call_random_digits(&c, TAG_DIGITS);
     call_number(&c, batch->contents[0].kind == BACK ? s->config.message_ttl_s : -1);
+    call_number(&c, (int64_t)s->config.feed_bytes);
     for (size_t i = 0; st == ST_OK && i < batch->count; i++) {
         const struct content *m = &batch->contents[i];
 
@@ -239,8 +241,10 @@ send_messages(struct redis_store *s, const struct store_op *op,
     }
     if (st == ST_OK)
         st = call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGE);
-    if (st == ST_OK && call_integer(&c, 1) != 0)
-        st = queue_index_add(s, op, to, call_item(&c, 2));
+    if (st == ST_OK && call_integer(&c, DELIVERY_DUE) != 0)
+        delivery_mark_due(s, op, to, 0);
+    if (st == ST_OK && call_integer(&c, UNLISTED) != 0)
+        st = queue_index_add(s, op, to, call_item(&c, POSTED_TAG));
     call_end(&c);
     return st;
 }

@@ -35,10 +35,6 @@ enum status outbox_send(struct redis_store *s, const struct store_op *op,
                         const struct store_queue *where, struct transfer *all,
                         size_t count, int64_t begun_ns);
 
-/* Sends the transfers of a response: from word `from` on, two words describe each, the id and the content. */
-enum status outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
-                           const struct store_queue *where);
-
 /* Sends transfers out of this queue that began so long ago that their process may have ended. */
 void outbox_resume(struct redis_store *s, const struct store_op *op,
                    const struct store_queue *where);

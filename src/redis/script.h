@@ -179,7 +179,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_listed, "n", "", 0)                                                          \
     X(queue_metrics, "nnnnnnnnnniinnntnnnnnn", "", 0)                                    \
     X(queue_audit, "|t", "", 0)                                                          \
-    X(queue_expire, "", "", 0)                                                           \
+    X(queue_expire, "", "tt", SHAPE_ANY)                                                 \
     X(queue_ready, "nnn", "", 0)                                                         \
     X(queue_read, "ntn|tiiiiitiin", "nhtc", 256)                                         \
     X(queue_apply, "t", "", 0)                                                           \
@@ -205,7 +205,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(claim_finish_post_keyed, "ttnnn", "in|tt", SHAPE_ASKED)                            \
     X(redrive, "tnnni", "|tt", 0)                                                        \
     X(transfer_post, "tnnn", "", 0)                                                      \
-    X(dead_letter_post, "nt", "", 0)                                                     \
+    X(dead_letter_post, "ntn", "", 0)                                                    \
     X(transfer_forget, "", "", 0)                                                        \
     X(outbox_done, "", "", 0)                                                            \
     X(outbox_lease, "", "tt", SHAPE_ANY)                                                 \

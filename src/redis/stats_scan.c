@@ -228,6 +228,25 @@ row_fill(const struct call *c, const struct store_queue *where,
         out->counts[i] = (uint64_t)call_integer(c, COUNTS + i);
 }
 
+/* Calls the script for a queue. Dead letters of expired claims move first, some at a time. The caller
+ * ends the call. */
+static enum status
+run_queue_metrics(struct redis_store *s, const struct store_op *op,
+                  const struct store_queue *where, struct call *c)
+{
+    enum { MOVES = 16 };
+    enum status st = ST_AGAIN;
+
+    for (int i = 0; st == ST_AGAIN && i <= MOVES; i++) {
+        if (i > 0)
+            call_end(c);
+        *c = call_begin(s, op, where);
+        call_number(c, i == MOVES);
+        st = call_run(c, SCRIPT_queue_metrics, CALL_READ);
+    }
+    return st;
+}
+
 /* A queue_fn: adds a queue to a result. */
 static enum status
 scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
@@ -242,8 +261,7 @@ scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
     if (where->project.len > STORE_METRICS_PROJECT ||
         where->name.len > STORE_METRICS_NAME)
         return ST_OK;
-    c = call_begin(s, op, where);
-    st = call_run(&c, SCRIPT_queue_metrics, CALL_READ);
+    st = run_queue_metrics(s, op, where, &c);
     if (st == ST_OK) {
         const struct store_population *here = &result->shown[result->count].here;
 
@@ -376,8 +394,8 @@ survey_add_queue(struct redis_store *s, struct store_op *op, struct store_survey
                  const struct store_queue *where)
 {
     struct store_queue_metrics *row = &survey->rows[survey->count];
-    struct call c = call_begin(s, op, where);
-    enum status st = call_run(&c, SCRIPT_queue_metrics, CALL_READ);
+    struct call c;
+    enum status st = run_queue_metrics(s, op, where, &c);
 
     if (st == ST_OK)
         row_fill(&c, where, row);

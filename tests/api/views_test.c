@@ -499,7 +499,29 @@ API_TEST(a_claimed_message_names_its_worker)
     ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"delivery_count\":1"));
 }
 
-API_TEST(a_message_that_reached_the_limit_moves_at_the_next_claim)
+API_TEST(a_message_on_its_last_attempt_moves_at_the_end_of_the_claim)
+{
+    const char *id;
+
+    ck_api(f, "PUT", "/v2/queues/q",
+           "{\"_dead_letter_queue\":\"graves\",\"_max_claim_count\":1}", 201, NULL);
+    id = post_one(f, "");
+    (void)api_take(f, "q", 1);
+    explain(f, id);
+    ck_assert_str_eq(api_pick(f, "next.what"), "end_of_claim");
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "next.text"),
+                                 "it moves to the dead-letter queue graves at "
+                                 "2026-01-31T12:01:00Z, because its delivery count is 1 "
+                                 "and _max_claim_count is 1."));
+    f->c.now_ms += 60000;
+    ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages/%s", id), NULL, 404, NULL);
+    ck_api(f, "GET", api_text(f, "/claimd/queues/graves/messages/%s", id), NULL, 200,
+           NULL);
+    ck_assert_str_eq(api_pick(f, "origin_queue"), "q");
+    ck_assert_str_eq(api_pick(f, "dead_lettered_at"), "2026-01-31T12:01:00Z");
+}
+
+API_TEST(a_message_that_was_released_at_the_limit_moves_at_the_next_claim)
 {
     const char *id;
 
@@ -507,10 +529,12 @@ API_TEST(a_message_that_reached_the_limit_moves_at_the_next_claim)
            "{\"_dead_letter_queue\":\"graves\",\"_max_claim_count\":2}", 201, NULL);
     id = post_one(f, "");
     for (int i = 0; i < 2; i++) {
-        (void)api_take(f, "q", 1);
-        explain(f, id);
-        ck_assert(i == 0 || strstr(api_pick(f, "next.text"), "graves") != NULL);
-        f->c.now_ms += 60000;
+        const char *claim = api_take(f, "q", 1);
+
+        f->c.now_ms += 60000 - 1;
+        ck_api(f, "DELETE", api_text(f, "/v2/queues/q/claims/%s", claim), NULL, 204,
+               NULL);
+        f->c.now_ms += 1;
     }
     explain(f, id);
     ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"max_claim_count\":2"));

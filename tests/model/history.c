@@ -728,7 +728,7 @@ move_to_deadline(struct history *h)
         return;
     due_ms += between(h, -1, 1);
     if (due_ms > h->pair.now_ms)
-        h->pair.now_ms = due_ms;
+        pair_pass(&h->pair, due_ms);
 }
 
 static void
@@ -739,15 +739,15 @@ move_time(struct history *h)
     if (chance(h, h->shape->still))
         return;
     if (choice < 25)
-        h->pair.now_ms += 1;
+        pair_pass(&h->pair, h->pair.now_ms + 1);
     else if (choice < 45)
-        h->pair.now_ms += between(h, 1, 1000);
+        pair_pass(&h->pair, h->pair.now_ms + between(h, 1, 1000));
     else if (choice < 60)
-        h->pair.now_ms += between(h, 1, h->shape->claim_s * 1000);
+        pair_pass(&h->pair, h->pair.now_ms + between(h, 1, h->shape->claim_s * 1000));
     else if (choice < 98 || !h->shape->days)
         move_to_deadline(h);
     else
-        h->pair.now_ms += between(h, 1, 15 * INT64_C(86400000));
+        pair_pass(&h->pair, h->pair.now_ms + between(h, 1, 15 * INT64_C(86400000)));
 }
 
 /* Mostly one of the first queues, so that histories meet. */

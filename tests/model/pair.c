@@ -861,9 +861,11 @@ pair_claim(struct pair *p, const struct store_queue *queue,
            struct pair_waiter *w, struct id_pair *claim)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
-    struct pair_ops v = ops_of(p, queue, w);
+    struct pair_ops v;
     enum status st;
 
+    pair_pass_before_claim(p, terms);
+    v = ops_of(p, queue, w);
     pair_note(p, queue, "%sclaim %zu for %" PRId64 " + %" PRId64 " room %zu waiter %d",
               key_mark(p), limit, terms->ttl_s, terms->grace_s, room,
               w == NULL ? -1 : (int)(w - p->waiters));
@@ -916,6 +918,7 @@ pair_renew(struct pair *p, const struct store_queue *queue, const struct id_pair
     uint64_t number = 0, ignored;
     enum status st;
 
+    pair_pass_before_claim(p, terms);
     pair_note(p, queue, "renew %s/%s for %" PRId64 " + %" PRId64, claim->left.text,
               claim->right.text, terms->ttl_s, terms->grace_s);
     st = pair_agree_status(
@@ -960,6 +963,42 @@ pair_give_back(struct pair *p, const struct store_queue *queue,
 }
 
 /* ---------------------------------------------------------------------- life */
+
+/* An operation on the queue, or housekeeping, moves the dead letters of its expired claims. */
+static void
+expire_letters(struct pair *p, const struct store_queue *queue)
+{
+    struct store_stats ignored;
+
+    pair_note(p, queue, "dead letters");
+    if (on_redis() || (p->now_ms & 1) != 0)
+        require(store_queue_stats(p->engine, STORE_AT(p->now_ms), queue, &ignored) ==
+                ST_OK);
+    else
+        while (pair_housekeep(p) <= p->now_ms)
+            continue;
+    twin_expire_letters(p->twin, queue, p->now_ms);
+}
+
+void
+pair_pass(struct pair *p, int64_t until_ms)
+{
+    struct store_queue queue;
+    int64_t next_ms;
+
+    while ((next_ms = twin_next_letter(p->twin, p->now_ms, &queue)) <= until_ms) {
+        p->now_ms = next_ms;
+        expire_letters(p, &queue);
+    }
+    p->now_ms = until_ms;
+}
+
+void
+pair_pass_before_claim(struct pair *p, const struct store_terms *terms)
+{
+    while (twin_claims_tie(p->twin, p->now_ms, terms->ttl_s))
+        pair_pass(p, p->now_ms + 1);
+}
 
 int64_t
 pair_housekeep(struct pair *p)

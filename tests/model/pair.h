@@ -190,6 +190,9 @@ void pair_leave(struct pair *p, struct pair_waiter *w);
  */
 void pair_expect_told(struct pair *p);
 
+/* Lets time pass. Dead letters of claims that expire meanwhile go on the way. */
+void pair_pass(struct pair *p, int64_t until_ms);
+
 /* One slice of the engine's housekeeping; tells when the next is useful. */
 int64_t pair_housekeep(struct pair *p);
 

@@ -47,6 +47,8 @@ pair_finish(struct pair *p, const struct store_queue *queue, struct pair_finish 
     struct side twin, engine;
     enum status st;
 
+    if (f->renew != NULL)
+        pair_pass_before_claim(p, f->renew);
     make_side(&twin, f, false);
     make_side(&engine, f, true);
     pair_note(p, queue, "finish %s/%s: %zu items, %zu posts%s%s", f->claim.left.text,
@@ -65,6 +67,8 @@ pair_finish(struct pair *p, const struct store_queue *queue, struct pair_finish 
     if (st == ST_OK || st == ST_NOT_CLAIMED)
         for (size_t i = 0; i < f->count; i++)
             pair_agree(p, "held", twin.items[i].held, engine.items[i].held);
+    for (size_t i = 0; st == ST_OK && i < f->count; i++)
+        pair_agree(p, "exhausted", twin.items[i].exhausted, engine.items[i].exhausted);
     pair_agree(p, "failed post", (int64_t)twin.request.failed_post,
                (int64_t)engine.request.failed_post);
     if (st != ST_OK)

@@ -292,13 +292,30 @@ perhaps_checkpoint(struct tale *t, struct tally *tally)
 
 /* ---------------------------------------------------------------------- histories */
 
+/* Dead letters of claims that have expired move, and nothing hinders them: those that cannot move
+ * do so in an engine that is replayed. */
+static void
+settle(struct tale *t)
+{
+    int64_t next_ms;
+
+    t->log->refuse = 0;
+    do
+        store_housekeep(t->story.f.store, t->story.f.now_ms, &next_ms);
+    while (next_ms <= t->story.f.now_ms);
+    t->log->refuse = t->refuse;
+    logbook_settle(t->log);
+}
+
 static void
 step(struct tale *t)
 {
     struct store_op op;
     enum status st;
 
+    t->log->refuse = 0;
     story_move_time(&t->story);
+    settle(t);
     op = (struct store_op){.now_ms = t->story.f.now_ms};
     if (random_chance(&t->story.random, t->fail_memory))
         mem_fail_nth(t->story.f.mem, 1 + below(t, 12));
@@ -318,6 +335,7 @@ restart(struct tale *t, struct tally *tally)
     static const uint64_t most_ms[] = {1, 20000, 300000, UINT64_C(366) * 86400 * 1000};
 
     t->story.f.now_ms += (int64_t)below(t, most_ms[below(t, 4)]);
+    settle(t);
     check_replay(t, true, tally);
     if (below(t, 3) > 0)
         return;

@@ -146,6 +146,43 @@ LOOP_TEST(every_operation_that_settles_does_so_in_slices, 10)
     fixture_close(&f);
 }
 
+/* Claims all messages, and gives them back as in Zaqar. */
+static void
+wear_out_all(struct fixture *f)
+{
+    static struct store_id claims[MANY / BATCH];
+
+    for (size_t i = 0; i < MANY / BATCH; i++)
+        claims[i] = take(f, BATCH);
+    for (size_t i = 0; i < MANY / BATCH; i++)
+        release(f, claims[i]);
+}
+
+STORE_TEST_WITH(dead_letters_of_expired_claims_leave_in_slices, fixture_open(f, 1))
+{
+    struct store_settings set = STORE_SETTINGS_INIT;
+    struct store_stats stats;
+    enum status st;
+    int calls = 0;
+
+    set.max_claim_count = 1;
+    set.dead_letter = bytes_str("dead");
+    make_queue(f, &set);
+    fill(f, MANY, 3600);
+    for (int i = 0; i < MANY / BATCH; i++)
+        take_for(f, BATCH, 60, 60);
+    wait_s(f, 60);
+    do {
+        calls++;
+        st = store_queue_stats(engine(f), STORE_AT(f->now_ms), &f->queue, &stats);
+    } while (st == ST_AGAIN);
+    ck_assert_status(st, ST_OK);
+    ck_assert_uint_eq(stats.total, 0);
+    ck_assert_int_ge(calls, MANY / 1024);
+    use(f, "dead");
+    expect_stats(f, 0, MANY);
+}
+
 STORE_TEST_WITH(dead_letters_leave_in_slices, fixture_open(f, 1))
 {
     struct store_settings set = STORE_SETTINGS_INIT;
@@ -158,9 +195,7 @@ STORE_TEST_WITH(dead_letters_leave_in_slices, fixture_open(f, 1))
     set.dead_letter = bytes_str("dead");
     make_queue(f, &set);
     fill(f, MANY, 3600);
-    for (int i = 0; i < MANY / BATCH; i++)
-        take_for(f, BATCH, 60, 60);
-    wait_s(f, 60);
+    wear_out_all(f);
     expect_stats(f, 0, MANY);
     do {
         calls++;

@@ -25,6 +25,21 @@ enum status twin_open(const struct engine_config *config, struct store **out);
  */
 int64_t twin_next_deadline(const struct store *s, int64_t now_ms);
 
+/*
+ * Dead letters of claims that expire go in one moment, which the twin has to be told: the order in
+ * which they arrive depends on it. The first moment behind now_ms at which some go, and from where;
+ * INT64_MAX if none will. The name is valid until the twin changes.
+ */
+int64_t
+twin_next_letter(const struct store *s, int64_t now_ms, struct store_queue *where);
+
+/* Moves those of the claims of a queue that expire at now_ms. */
+void
+twin_expire_letters(struct store *s, const struct store_queue *where, int64_t now_ms);
+
+/* Does a claim end together with one of ttl_s that begins now? They may expire in any order. */
+bool twin_claims_tie(const struct store *s, int64_t now_ms, int64_t ttl_s);
+
 /* Must this waiter, who is in line, have been called by now? */
 bool twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_ms);
 

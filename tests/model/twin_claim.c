@@ -1,4 +1,5 @@
 /* The twin's operations on claims: docs/api.md 9 and 10, without a thought of cost. */
+#include "model/twin.h"
 #include "model/twin_state.h"
 
 #include <inttypes.h>
@@ -7,8 +8,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-static bool
-is_dead_letter(const struct twin_queue *q, const struct twin_message *m)
+bool
+twin_exhausted(const struct twin_queue *q, const struct twin_message *m)
 {
     return q->settings.max_claim_count != STORE_UNSET &&
            bytes_present(q->settings.dead_letter) &&
@@ -56,7 +57,74 @@ twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, struct byt
     } else if (m->expires_ms < twin_deadline_ms(t, now_ms, t->config.dead_letter_ttl_s)) {
         m->expires_ms = twin_deadline_ms(t, now_ms, t->config.dead_letter_ttl_s);
     }
+    m->delay_s = 0;
     twin_append(target, m);
+    twin_feed(t, target, m);
+}
+
+static int64_t
+claim_end_ms(const struct twin_claim *c)
+{
+    return c->started_ms + c->ttl_ms;
+}
+
+/* Does m become a dead letter when this claim expires? */
+static bool
+dies_with(const struct twin_queue *q, const struct twin_claim *c,
+          const struct twin_message *m)
+{
+    return m->claim == c->number && twin_message_live(m, claim_end_ms(c)) &&
+           twin_exhausted(q, m);
+}
+
+int64_t
+twin_next_letter(const struct store *s, int64_t now_ms, struct store_queue *where)
+{
+    const struct twin *t = (const struct twin *)s;
+    int64_t next_ms = INT64_MAX;
+
+    for (size_t i = 0; i < t->queue_count; i++) {
+        const struct twin_queue *q = t->queues[i];
+
+        for (size_t k = 0; k < q->claim_count * q->message_count; k++) {
+            const struct twin_claim *c = &q->claims[k / q->message_count];
+
+            if (claim_end_ms(c) <= now_ms || claim_end_ms(c) >= next_ms ||
+                !dies_with(q, c, q->messages[k % q->message_count]))
+                continue;
+            next_ms = claim_end_ms(c);
+            *where = (struct store_queue){.project = bytes_of(q->project, q->project_len),
+                                          .name = bytes_of(q->name, q->name_len)};
+        }
+    }
+    return next_ms;
+}
+
+void
+twin_expire_letters(struct store *s, const struct store_queue *where, int64_t now_ms)
+{
+    struct twin *t = twin_of(s);
+    struct twin_queue *q = twin_find_queue(t, where);
+
+    for (size_t k = 0; k < q->claim_count; k++)
+        for (size_t i = 0; claim_end_ms(&q->claims[k]) == now_ms && i < q->message_count;)
+            if (dies_with(q, &q->claims[k], q->messages[i]))
+                twin_move_dead_letter(t, q, i, BYTES_NONE, BYTES_NONE, now_ms);
+            else
+                i++;
+}
+
+bool
+twin_claims_tie(const struct store *s, int64_t now_ms, int64_t ttl_s)
+{
+    const struct twin *t = (const struct twin *)s;
+    const int64_t ms = twin_deadline_ms(t, now_ms, ttl_s);
+
+    for (size_t i = 0; i < t->queue_count; i++)
+        for (size_t k = 0; k < t->queues[i]->claim_count; k++)
+            if (claim_end_ms(&t->queues[i]->claims[k]) == ms)
+                return true;
+    return false;
 }
 
 void
@@ -102,7 +170,7 @@ move_dead_letters(struct twin *t, struct twin_queue *q, size_t i, size_t limit,
     for (size_t found = 0; i < q->message_count && found < limit && moved < ROW_MAX;) {
         if (!twin_claimable(q, q->messages[i], now_ms)) {
             i++;
-        } else if (is_dead_letter(q, q->messages[i])) {
+        } else if (twin_exhausted(q, q->messages[i])) {
             twin_move_dead_letter(t, q, i, BYTES_NONE, BYTES_NONE, now_ms);
             moved++;
         } else if (moved > 0) {

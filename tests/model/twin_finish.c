@@ -18,6 +18,8 @@ find_items(const struct twin_queue *q, const struct twin_claim *c, struct store_
 
         item->held = c != NULL && at < q->message_count &&
                      twin_holder(q, q->messages[at], now_ms) == c;
+        item->exhausted = item->held && item->action == STORE_FINISH_RELEASE &&
+                          !item->uncounted && twin_exhausted(q, q->messages[at]);
         all = all && item->held;
     }
     return all;
@@ -87,7 +89,7 @@ do_item(struct twin *t, struct twin_queue *q, const struct store_finish_item *it
 
     if (item->action == STORE_FINISH_DELETE)
         twin_free_message(twin_take_out(q, at));
-    else if (item->action == STORE_FINISH_RELEASE)
+    else if (item->action == STORE_FINISH_RELEASE && !item->exhausted)
         release_item(t, q->messages[at], item, client, now_ms);
     else
         twin_move_dead_letter(t, q, at, item->reason, client, now_ms);
@@ -158,8 +160,10 @@ put_back(struct twin *t, struct twin_queue *q, size_t i, const struct store_queu
     m->dead_letter = false;
     m->returned = true;
     m->details.dead_lettered_ms = 0;
+    m->delay_s = 0;
     twin_set_text(&m->details.origin, BYTES_NONE);
     twin_append(target, m);
+    twin_feed(t, target, m);
 }
 
 /* The index of the next message to look at, and message_count behind the last one. */

@@ -208,6 +208,9 @@ enum status twin_check_post(const struct twin *t, const struct twin_queue *q,
 void twin_lengthen(const struct twin *t, struct twin_message *m,
                    const struct store_terms *terms, int64_t now_ms);
 
+/* Has m been claimed as often as its queue allows, and is there a place for it then? */
+bool twin_exhausted(const struct twin_queue *q, const struct twin_message *m);
+
 /* Moves the i-th message of q to the end of its dead-letter queue, which is made if it does not
  * exist: docs/api.md 10. A worker may give a reason. */
 void twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i,

@@ -440,7 +440,7 @@ restart(struct sim *sim, struct random *r, bool mended)
     c->acknowledged = s->recovered;
     s->first_lsn = 0;
     ledger_restart(&sim->ledger);
-    ledger_advance(&sim->ledger, s->now_ms);
+    sim_settle(sim, true);
     if (!sim_broken(sim))
         inspect(sim);
     add_moment(sim, s->recovered);

@@ -36,6 +36,7 @@ struct judging {
     size_t body_bytes; /* of the request */
     bool starved;      /* an allocation has failed during the request */
     bool tight;        /* the memory budget was used up before it */
+    bool impaired;     /* the disk fails: dead letters need not move at once */
     struct verdict *verdict;
     int waiter; /* who waits with the request; NOBODY: it does not */
     bool on;    /* it may go on with that */

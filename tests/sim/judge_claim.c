@@ -21,8 +21,7 @@ enum { LETTERS_AT_A_TIME = 64 };
 bool
 judging_letter(const struct judging *j, const struct known_message *m)
 {
-    return ledger_dead_letters(j->ledger, j->op->place) != NOWHERE &&
-           m->claim_count >= judging_queue(j)->settings[SETTING_CLAIM_COUNT];
+    return ledger_exhausted(j->ledger, j->op->place, m);
 }
 
 void
@@ -89,20 +88,9 @@ static void
 move_letters(struct judging *j, const struct claim_plan *plan)
 {
     int to = ledger_dead_letters(j->ledger, j->op->place);
-    int64_t life_s = judging_queue(j)->settings[SETTING_DEAD_LETTER_TTL];
 
-    if (plan->letter_count > 0 && !j->ledger->queues[to].exists)
-        ledger_make_queue(j->ledger, to);
-    for (size_t i = 0; i < plan->letter_count; i++) {
-        struct known_message *m = plan->letters[i];
-
-        ledger_move(j->ledger, j->op->place, to, m);
-        ledger_bury(m, j->op->place);
-        if (life_s == STORE_UNSET)
-            continue;
-        m->posted_ms = m->ready_ms = j->now_ms;
-        m->expires_ms = m->own_expires_ms = j->now_ms + life_s * 1000;
-    }
+    for (size_t i = 0; i < plan->letter_count; i++)
+        ledger_bury(j->ledger, j->op->place, to, plan->letters[i], j->now_ms);
 }
 
 static bool

@@ -100,20 +100,35 @@ judging_finish_paused(const struct judging *j)
     return code_of_finish(j, &named) == 503;
 }
 
-static bool
-judge_results(struct judging *j, const struct named *named)
+/* What has to become of the i-th message. One without an attempt left becomes a dead letter. */
+static char
+result_of(const struct judging *j, const struct named *named, size_t i)
 {
     static const char letters[] = {[STORE_FINISH_DELETE] = 'x',
                                    [STORE_FINISH_RELEASE] = 'r',
                                    [STORE_FINISH_DEAD_LETTER] = 'd'};
+    const enum store_finish_action action = j->op->items[i].action;
+
+    if (named->held[i] == NULL)
+        return 'n';
+    return action == STORE_FINISH_RELEASE && judging_letter(j, named->held[i])
+               ? 'd'
+               : letters[action];
+}
+
+static bool
+judge_results(struct judging *j, const struct named *named)
+{
     const struct answer *a = j->answer;
 
     if (a->result_count != j->op->id_count)
         return verdict_break(j->verdict, PROMISE_CONTRACT, "%zu results of %zu messages",
                              a->result_count, j->op->id_count);
     for (size_t i = 0; i < a->result_count; i++) {
-        char expected = named->held[i] == NULL ? 'n' : letters[j->op->items[i].action];
+        char expected = result_of(j, named, i);
 
+        if (expected == 'd' && a->results[i] == 'r' && (j->starved || j->impaired))
+            expected = 'r'; /* the next claim moves it */
         if (strcmp(a->finished[i].text, j->op->ids[i].text) != 0)
             return verdict_break(j->verdict, PROMISE_CONTRACT,
                                  "the result of %s stands where that of %s has to",
@@ -176,23 +191,6 @@ release(struct judging *j, struct known_message *m, int64_t delay_s)
 }
 
 static void
-bury(struct judging *j, struct known_message *m)
-{
-    const int to = letters_of(j);
-    const int64_t life_s = judging_queue(j)->settings[SETTING_DEAD_LETTER_TTL];
-
-    ledger_release(j->ledger, m);
-    if (!j->ledger->queues[to].exists)
-        ledger_make_queue(j->ledger, to);
-    ledger_move(j->ledger, j->op->place, to, m);
-    ledger_bury(m, j->op->place);
-    if (life_s == STORE_UNSET)
-        return;
-    m->posted_ms = m->ready_ms = j->now_ms;
-    m->expires_ms = m->own_expires_ms = j->now_ms + life_s * 1000;
-}
-
-static void
 enter_items(struct judging *j, const struct named *named)
 {
     for (size_t i = 0; i < j->op->id_count; i++) {
@@ -203,10 +201,10 @@ enter_items(struct judging *j, const struct named *named)
             continue;
         if (item->action == STORE_FINISH_DELETE)
             ledger_remove(j->ledger, j->op->place, m, FATE_DELETED);
-        else if (item->action == STORE_FINISH_RELEASE)
+        else if (j->answer->results[i] == 'r')
             release(j, m, item->delay_s);
         else
-            bury(j, m);
+            ledger_bury(j->ledger, j->op->place, letters_of(j), m, j->now_ms);
     }
 }
 
@@ -290,6 +288,7 @@ put_back(struct judging *j, struct known_message *m, int to)
     m->returned = true;
     m->origin = NOWHERE;
     m->freed_by_time = m->given_back = false;
+    ledger_feed_moved(j->ledger, to, m);
 }
 
 /* The dead letters that have to go, at most `limit`; *unknown: those in front that cannot. */

@@ -25,6 +25,7 @@ judging_enter_draft(struct judging *j, const struct draft *d, const char *id,
     draft_body(body, d->number, d->len);
     m = ledger_add(j->ledger, j->op->place, id, buf_view(body), j->now_ms + ttl_s * 1000);
     m->number = d->number;
+    m->drafted = d->len;
     m->posted_ms = j->now_ms;
     m->ready_ms = j->now_ms + delay_s * 1000;
     m->client = j->op->client;

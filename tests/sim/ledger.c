@@ -384,12 +384,64 @@ ledger_release(struct ledger *l, struct known_message *m)
 }
 
 void
-ledger_bury(struct known_message *m, int from)
+ledger_feed_moved(struct ledger *l, int place, const struct known_message *m)
 {
+    ledger_feed(l, place,
+                &(struct known_post){.number = m->number,
+                                     .len = m->drafted,
+                                     .bytes = m->body_len,
+                                     .expires_ms = m->expires_ms,
+                                     .ttl_s = (m->expires_ms - m->posted_ms) / 1000});
+}
+
+void
+ledger_bury(struct ledger *l, int from, int to, struct known_message *m, int64_t now_ms)
+{
+    const int64_t life_s = l->queues[from].settings[SETTING_DEAD_LETTER_TTL];
+
+    if (m->claim != NULL)
+        ledger_release(l, m);
+    if (!l->queues[to].exists)
+        ledger_make_queue(l, to);
+    ledger_move(l, from, to, m);
     m->claim_count = 0;
     m->letter = true;
     if (m->origin == NOWHERE)
         m->origin = from;
+    if (life_s != STORE_UNSET) {
+        m->posted_ms = m->ready_ms = now_ms;
+        m->expires_ms = m->own_expires_ms = now_ms + life_s * 1000;
+    }
+    ledger_feed_moved(l, to, m);
+}
+
+bool
+ledger_exhausted(const struct ledger *l, int place, const struct known_message *m)
+{
+    return ledger_dead_letters(l, place) != NOWHERE &&
+           m->claim_count >= l->queues[place].settings[SETTING_CLAIM_COUNT];
+}
+
+bool
+ledger_dies(const struct ledger *l, int place, const struct known_message *m)
+{
+    return m->claim != NULL && m->expires_ms > claim_end_ms(m->claim) &&
+           ledger_exhausted(l, place, m);
+}
+
+int64_t
+ledger_next_death(const struct ledger *l)
+{
+    int64_t next_ms = INT64_MAX;
+
+    for (int place = 0; place < PLACES; place++)
+        for (size_t i = 0; i < l->queues[place].count; i++) {
+            const struct known_message *m = l->queues[place].messages[i];
+
+            if (ledger_dies(l, place, m) && claim_end_ms(m->claim) < next_ms)
+                next_ms = claim_end_ms(m->claim);
+        }
+    return next_ms;
 }
 
 void

@@ -74,6 +74,7 @@ struct known_message {
     bool letter;               /* a dead letter that has not gone back */
     bool returned;             /* it was one once */
     int origin;                /* the place from which the letter came; NOWHERE */
+    size_t drafted;            /* length that its body was drafted with */
     size_t body_len;
     char body[]; /* owned; body_len bytes */
 };
@@ -222,8 +223,21 @@ void ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount);
 /* Frees one message of its claim, which ends if it holds nothing else. */
 void ledger_release(struct ledger *l, struct known_message *m);
 
-/* Makes a message that was moved a dead letter from this place. */
-void ledger_bury(struct known_message *m, int from);
+/* A message goes to the dead letters of its queue, also out of its claim. */
+void
+ledger_bury(struct ledger *l, int from, int to, struct known_message *m, int64_t now_ms);
+
+/* The subscribers of a place have a message to get that has come there. */
+void ledger_feed_moved(struct ledger *l, int place, const struct known_message *m);
+
+/* May a claim of its queue not have the message any more? */
+bool ledger_exhausted(const struct ledger *l, int place, const struct known_message *m);
+
+/* Does the message become a dead letter when its claim expires? */
+bool ledger_dies(const struct ledger *l, int place, const struct known_message *m);
+
+/* When the next claim expires that has a message of that kind; INT64_MAX: never. */
+int64_t ledger_next_death(const struct ledger *l);
 
 /* Frees the messages of a claim, and the claim. */
 void ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate);

@@ -590,6 +590,40 @@ server_has(struct server *s, int place, struct store_id id)
     return api_call(&s->peeper, "GET", target, NULL) == 200;
 }
 
+bool
+server_settle(struct server *s)
+{
+    s->log_refuses = false;
+    (void)server_housekeep(s);
+    return !s->log_refuses;
+}
+
+size_t
+server_find(struct server *s, int place, struct store_id id, int64_t *dead_ms)
+{
+    const struct store_queue queue = {.project = bytes_str(place_project(place)),
+                                      .name = bytes_str(place_name(place))};
+    const struct store_filter filter = {
+        .limit = 10000, .include_claimed = true, .include_delayed = true};
+    struct store_batch batch = STORE_BATCH_INIT;
+    size_t found = SIZE_MAX;
+    enum status st;
+
+    do
+        st = store_message_list(s->store, (&(struct store_op){.now_ms = s->now_ms}),
+                                &queue, &filter, &batch);
+    while (st == ST_AGAIN);
+    for (size_t i = 0; st == ST_OK && i < batch.count; i++)
+        if (strcmp(batch.messages[i].id.text, id.text) == 0) {
+            found = i;
+            *dead_ms = batch.messages[i].details == NULL
+                           ? 0
+                           : batch.messages[i].details->dead_lettered_ms;
+        }
+    store_batch_release(&batch);
+    return found;
+}
+
 /* ---------------------------------------------------------------------- time */
 
 void

@@ -156,6 +156,15 @@ bool server_has(struct server *s, int place, struct store_id id);
 /* So much time goes on, in one step. */
 void server_pass(struct server *s, int64_t ms);
 
+/* Housekeeping; false: the log has refused a change of it. */
+bool server_settle(struct server *s);
+
+/*
+ * Where a message stands in its queue, and when it was dead-lettered; SIZE_MAX: it is not there.
+ * Leaves the last answer alone.
+ */
+size_t server_find(struct server *s, int place, struct store_id id, int64_t *dead_ms);
+
 /*
  * The test API moves the clock: begin, then as often as it says false, then end, which returns the
  * code of the answer. In between somebody may have to ask again, at s->now_ms: server_calls().

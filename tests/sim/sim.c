@@ -136,6 +136,7 @@ perform(struct sim *sim, const struct operation *op, struct trouble trouble,
                         .answer = answer,
                         .now_ms = sim->server.now_ms,
                         .tight = trouble.tight,
+                        .impaired = sim_impaired(sim),
                         .verdict = &sim->verdict,
                         .waiter = NOBODY};
     bool sound;
@@ -143,6 +144,7 @@ perform(struct sim *sim, const struct operation *op, struct trouble trouble,
     crash_remember(sim);
     sound = server_do(&sim->server, op, trouble, answer, &j.starved);
     j.body_bytes = sim->server.body.len;
+    j.impaired = j.impaired || sim->server.log_refuses;
     sim_judge(sim, &j, trouble, sound);
 }
 

@@ -71,6 +71,12 @@ void sim_drain(struct sim *sim);
 /* So much time goes on. */
 void sim_pass(struct sim *sim, struct random *r, int64_t ms);
 
+/* Is the disk about to fail, or has it? */
+bool sim_impaired(const struct sim *sim);
+
+/* Messages whose last claim has expired become dead letters now; late: the server was away. */
+void sim_settle(struct sim *sim, bool late);
+
 /* Everything that is due is delivered, and nothing is lent any more. */
 void sim_deliver_all(struct sim *sim);
 

@@ -58,6 +58,7 @@ struct fixture {
     struct store_subscriptions subscriptions;   /* the last ones seen */
     struct restarts *restarts;                  /* owned; NULL: no journal */
     struct redis_server *redis;                 /* owned; NULL: not on Redis */
+    bool is_twin;                               /* it has no housekeeping */
     unsigned words;                             /* helper calls so far */
 };
 

@@ -45,6 +45,9 @@
     X(LETTER_MAKES_QUEUE, simulate, COMMON, "a move creates the dead-letter queue")      \
     X(LETTER_AGAIN, simulate, RARE, "a dead letter moves a second time")                 \
     X(LETTER_SHARD_BELOW, simulate, COMMON, "the target's lock must be taken first")     \
+    X(LETTER_NOT_AT_ONCE, simulate, RARE,                                                \
+      "a dead letter cannot move when its claim expires")                                \
+    X(FINISH_KEEPS_EXHAUSTED, simulate, RARE, "likewise when a finish releases it")      \
     X(LETTER_BLOCKS_CLAIM, simulate, RARE, "a claim ends before a stuck dead letter")    \
     /* engine: finish, redrive, keys */                                                  \
     X(FINISH_NOT_HELD, simulate, COMMON, "an atomic finish of a message not held now")   \

@@ -71,6 +71,9 @@ bool wheel_advance(struct wheel *w, int64_t now_ms, size_t budget);
  * then. */
 struct deadline *wheel_drain(struct wheel *w);
 
+/* Puts back the deadline that was drained last: it is due again, before all others. */
+void wheel_put_back(struct wheel *w, struct deadline *d);
+
 /*
  * Returns the time of the next call of wheel_advance(), if the owner arms nothing meanwhile.
  * It is at or before the earliest deadline, or WHEEL_NEVER if no deadline is armed. It is

@@ -214,6 +214,7 @@ struct store_finish_item {
     int64_t delay_s; /* RELEASE */
     bool uncounted;  /* RELEASE: the delivery does not count towards max_claim_count */
     bool held;       /* out: the claim held the message, and the action is done */
+    bool exhausted;  /* out: RELEASE: this was its last attempt. It was dead-lettered */
 };
 
 /* A post to a queue of the project, no two to the same. */
@@ -241,7 +242,8 @@ struct store_finish {
 
 /*
  * Ends the work on messages of a claim, and posts messages, in one step, which a crash undoes
- * as a whole or not at all. A released message is delayed, then ready at its old place. The
+ * as a whole or not at all. A released message is delayed, then ready at its old place. If it has
+ * been claimed max_claim_count times, it is dead-lettered instead, if that is possible now. The
  * rest of its life does not run during the delay. Messages that are not named stay claimed. A
  * claim that holds no message afterwards is over, and is not renewed.
  *

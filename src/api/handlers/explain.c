@@ -105,6 +105,29 @@ write_next(struct context *ctx, const char *what, int64_t at_ms, struct bytes te
     buf_byte(out, '}');
 }
 
+/* The text about a message that a worker holds until `at`. Absent: no memory. */
+static struct bytes
+text_of_claimed(struct context *ctx, const struct explanation *e, const char *at,
+                const char *ready)
+{
+    const struct bytes name = e->settings->dead_letter;
+    const char *who = e->claim.client_len > 0 ? "Client " : "A worker";
+
+    if (!is_worn_out(e))
+        return arena_printf(
+            ctx->req->arena,
+            "%s%.*s holds it. Unless that worker deletes it or renews the "
+            "claim, it is ready again at %s. %s",
+            who, (int)e->claim.client_len, e->claim.client, at, ready);
+    return arena_printf(
+        ctx->req->arena,
+        "%s%.*s holds it. Unless that worker deletes it or renews the claim, it moves to "
+        "the dead-letter queue %.*s at %s, because its delivery count is %" PRIu32
+        " and _max_claim_count is %" PRId64 ".",
+        who, (int)e->claim.client_len, e->claim.client, (int)name.len, name.data, at,
+        e->message->claim_count, e->settings->max_claim_count);
+}
+
 /* Writes the next thing that happens unless a client does something. */
 static enum status
 explanation_write_next(struct context *ctx, const struct explanation *e)
@@ -128,15 +151,8 @@ explanation_write_next(struct context *ctx, const struct explanation *e)
         return bytes_present(text) ? ST_OK : ST_NO_MEMORY;
     }
     if (ready != NULL && e->has_claim) {
-        const bool known = e->claim.client_len > 0;
-
         what = "end_of_claim";
-        text =
-            arena_printf(ctx->req->arena,
-                         "%s%.*s holds it. Unless that worker deletes it or renews the "
-                         "claim, it is ready again at %s. %s",
-                         known ? "Client " : "A worker", (int)e->claim.client_len,
-                         e->claim.client, at, ready);
+        text = text_of_claimed(ctx, e, at, ready);
     } else if (ready != NULL && m->delayed_until_ms != 0) {
         what = "end_of_delay";
         text = arena_printf(ctx->req->arena, "It is delayed, and ready at %s. %s", at,

@@ -9,7 +9,7 @@
 --   cost    O(messages · log n), 64 dead letters at most
 local w = open_queue()
 if not w then return { OK, 0, '', 0, 0 } end
-if not expire_due(w) then return { AGAIN, 0, '', 0, 0 } end
+if not expire_due(w) then return { EXPIRE_FIRST } end
 if claims_paused(w) then return { PAUSED } end
 local set, limit, reserved, dead_letters = read_settings(w), tonumber(ARGV[5]), tonumber(ARGV[6]), {}
 lease_old_transfers(w, dead_letters)

@@ -4,7 +4,7 @@
 --   cost    O(messages of the claim · log n)
 local w = open_queue()
 if not w then return { OK, 0 } end
-if not expire_due(w) then return { AGAIN } end
+if not expire_due(w) then return { EXPIRE_FIRST } end
 local ch = changes()
 local c = find_claim(ch, ARGV[2])
 if not c then return { OK, 0 } end

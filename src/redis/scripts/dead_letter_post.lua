@@ -1,25 +1,28 @@
 -- Adds messages that were in transfer from another queue, each once. Until some time after transfer_forget, the queue
 -- remembers that they have arrived.
 --   ARGV    tag of a new queue; -1: they are dead letters; else: they are put back, and the default TTL (s);
---           transfer, id, posted, expires, client, checksum ('': none), body, details ('': none), claim count ...
---   returns OK, 1 if the queue is unlisted, its tag | NOT_SEALED: the queue accepts encrypted bodies only
+--           maximum size of the feed (bytes); transfer, id, posted, expires, client, checksum ('': none), body, details
+--           ('': none), claim count ...
+--   returns OK, 1 if the queue is unlisted, its tag, 1 if an idle subscription is due now | NOT_SEALED: the queue accepts encrypted bodies only
 --   cost    O(messages · log n)
 local w, ttl, new = open_queue(), tonumber(ARGV[3]), {}
-for i = 4, #ARGV, 9 do
+for i = 5, #ARGV, 9 do
     if not (w and call('HEXISTS', M, 'd' .. ARGV[i]) == 1) then new[#new + 1] = i end
 end
-if #new == 0 then return { OK, w.unlisted, w.tag } end
+if #new == 0 then return { OK, w.unlisted, w.tag, 0 } end
 local set = w and read_settings(w)
 for _, i in ipairs(new) do
     if set and set[8] == 1 and byte(ARGV[i + 6]) ~= 1 then return { NOT_SEALED } end
 end
+if w and w.listeners > 0 and not S then return { NEEDS_FEED } end
 if not w and not F then return { NEEDS_FENCE } end
 w = w or make_queue(ARGV[2])
 if ttl >= 0 then
     if set and set[2] >= 0 then ttl = set[2] end
     count_returned(#new)
 end
-local ch = changes()
+local ch, f = changes(), w.listeners > 0 and read_feed(w)
+local tells = idle_subscription_due(f)
 for _, i in ipairs(new) do
     local transfer, id, sum, body, details = 'd' .. ARGV[i], ARGV[i + 1], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7]
     local posted, expires = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
@@ -27,6 +30,7 @@ for _, i in ipairs(new) do
     if ttl >= 0 then
         flags, posted, expires = flags + RETURNED, w.now, math.max(expires, deadline(w, 1000 * ttl))
     end
+    if f then feed_append(f, expires, floor((expires - posted) / 1000), 0, body, tonumber(ARGV[4])) end
     if details ~= '' then posted = posted + 0.5 end
     local head = pack(HEAD, posted, expires, 0, 0, tonumber(ARGV[i + 8]), #body, flags, ARGV[i + 4])
     local n = append_message(w, ch, body, head .. sum .. id, expires, 0, 0, id)
@@ -35,5 +39,5 @@ for _, i in ipairs(new) do
     add_deadline(ch, w.now + 604800000, transfer)
 end
 commit(w, ch)
-save_queue(w)
-return { OK, w.unlisted, w.tag }
+if f then save_feed(w, f) else save_queue(w) end
+return { OK, w.unlisted, w.tag, tells }

@@ -5,7 +5,7 @@
 local RULE_READY, RULE_HELD = 1, 2
 local w = open_queue()
 if not w then return { OK } end
-if not expire_due(w) then return { AGAIN } end
+if not expire_due(w) then return { EXPIRE_FIRST } end
 local rule, claims, ch = tonumber(ARGV[2]), tonumber(ARGV[3]), changes()
 local ids, fields, named, heads, found, any_live = {}, {}, {}, {}, {}, false
 for i = 4 + claims, #ARGV do

@@ -6,7 +6,7 @@
 --   cost    O(messages · log n)
 local w = open_queue()
 if not w then return { OK, 0, '' } end
-if not expire_due(w) then return { AGAIN } end
+if not expire_due(w) then return { EXPIRE_FIRST } end
 if claims_paused(w) then return { PAUSED } end
 local chosen = choose_ready(w, tonumber(ARGV[2]), tonumber(ARGV[3]))
 local refusal = check_chosen(w, chosen, tonumber(ARGV[4]), 5)

@@ -1,4 +1,5 @@
 -- Returns the metrics of a queue.
+--   ARGV    1: also if dead letters of expired claims have not moved
 --   returns OK, now, ready, claimed, delayed, dead letters, claims, bytes, when the oldest ready message was posted
 --   (ms; 0:
 --           none), subscriptions, bytes of the feed, ms since X has dead letters, when the oldest claim was created
@@ -7,7 +8,7 @@
 --   cost    O(log n), and some expired messages
 local w = open_queue()
 if not w then return { NOT_FOUND } end
-expire_due(w)
+if not expire_due(w) and w.has_letters and ARGV[2] == '0' then return { EXPIRE_FIRST } end
 local oldest = call('ZRANGEBYSCORE', Z, '(0', BELOW_UNREADY, 'LIMIT', 0, 1)[1]
 local expired = call('HMGET', Q, 'x', 'xu', 'xl', 'p')
 local total = call('ZCARD', Z) - 1

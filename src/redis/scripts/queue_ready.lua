@@ -4,7 +4,7 @@
 --   cost    O(log n), and some expired messages
 local w = open_queue()
 if not w then return { OK, 0, 0, 0 } end
-if not expire_due(w) then return { AGAIN, 0, 0, 0 } end
+if not expire_due(w) then return { EXPIRE_FIRST } end
 local listens = tonumber(ARGV[2])
 if w.watched_until < w.now + listens / 2 then
     w.watched_until, w.rare_changed = w.now + listens, true

@@ -7,7 +7,7 @@
 local w = open_queue()
 if not w then return { NOT_FOUND } end
 if ARGV[4] == ARGV[5] then return { CONFLICT } end
-if not expire_due(w) then return { AGAIN } end
+if not expire_due(w) then return { EXPIRE_FIRST } end
 local at, limit, to, own = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local keeps_count, dry, by_id = ARGV[6] == '1', ARGV[7] == '1', ARGV[8] == '1'
 local left, done, names, heads, k = 1024, count_dead_letters(w, call('HGET', Q, 'p')) == 0, {}, {}, 1

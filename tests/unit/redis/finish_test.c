@@ -14,7 +14,8 @@ enum {
     CLAIMS = 32,
     ITEMS = 12,
     POSTS = 3,
-    STEPS = 700
+    STEPS = 700,
+    CLAIM_ENDS = 1000
 };
 
 static const char *const names[QUEUES] = {"q", "graves", "circle", "short", "new"};
@@ -28,6 +29,8 @@ struct both {
     int posted;
     unsigned claimed;
     int64_t now_ms;
+    int64_t ends[CLAIM_ENDS]; /* of claims, when they were made or renewed */
+    size_t end_count;
     struct random random;
     uint64_t finished, refused, moved; /* what the run has seen */
 };
@@ -52,6 +55,57 @@ number_of(const struct store_message *m)
     ck_assert_uint_lt(m->body.len, sizeof(text));
     memcpy(text, m->body.data, m->body.len);
     return (int)strtol(text, NULL, 10);
+}
+
+/* ---------------------------------------------------------------------- time */
+
+/* The first end of a claim behind now; INT64_MAX: there is none. */
+static int64_t
+next_end(const struct both *b)
+{
+    int64_t next_ms = INT64_MAX;
+
+    for (size_t i = 0; i < b->end_count; i++)
+        if (b->ends[i] > b->now_ms && b->ends[i] < next_ms)
+            next_ms = b->ends[i];
+    return next_ms;
+}
+
+/* Lets time pass. Dead letters of claims that expire move at that time, on both sides. */
+static void
+pass(struct both *b, int64_t ms)
+{
+    const int64_t until_ms = b->now_ms + ms;
+    struct store_stats ignored;
+
+    for (int64_t end_ms; (end_ms = next_end(b)) <= until_ms;) {
+        b->now_ms = end_ms;
+        for (size_t i = 0; i < SIDES * QUEUES; i++) {
+            const struct store_queue where = queue_of(i / SIDES);
+
+            (void)store_queue_stats(b->sides[i % SIDES].store, STORE_AT(b->now_ms),
+                                    &where, &ignored);
+        }
+    }
+    b->now_ms = until_ms;
+}
+
+/* A claim is about to be made or renewed. No two end together, because those would expire in any
+ * order. */
+static void
+note_end(struct both *b, int64_t ttl_s)
+{
+    for (size_t i = 0; i < b->end_count;)
+        if (b->ends[i] == b->now_ms + ttl_s * 1000) {
+            pass(b, 1);
+            i = 0;
+        } else if (b->ends[i] < b->now_ms) {
+            b->ends[i] = b->ends[--b->end_count];
+        } else {
+            i++;
+        }
+    ck_assert_uint_lt(b->end_count, CLAIM_ENDS);
+    b->ends[b->end_count++] = b->now_ms + ttl_s * 1000;
 }
 
 /* ---------------------------------------------------------------------- comparing */
@@ -155,6 +209,7 @@ do_claim(struct both *b)
     const size_t from = below(b, QUEUES);
     const struct store_queue where = queue_of(from);
 
+    note_end(b, terms.ttl_s);
     for (size_t side = 0; side < SIDES; side++) {
         ck_assert_status(store_claim_create(b->sides[side].store, STORE_AT(b->now_ms),
                                             &where, &terms, limit, &batches[side]),
@@ -270,11 +325,13 @@ do_finish(struct both *b)
     struct chosen c;
     struct store_queue where;
     enum status st[SIDES];
-    bool held[ITEMS + 1];
+    int held[ITEMS + 1]; /* 2: and dead-lettered, because it is exhausted */
     uint64_t renewed = 0;
     size_t failed = 0;
 
     choose(b, &c);
+    if (c.request.renew != NULL)
+        note_end(b, c.terms.ttl_s);
     where = queue_of(b->claim_queue[c.slot]);
     for (size_t side = 0; side < SIDES; side++) {
         struct store_finish *request = &c.request;
@@ -293,8 +350,8 @@ do_finish(struct both *b)
                 ck_assert(!c.posts[i].pending);
         for (size_t i = 0; i < request->count; i++) {
             ck_assert(side == 0 || (st[0] != ST_OK && st[0] != ST_NOT_CLAIMED) ||
-                      held[i] == c.items[i].held);
-            held[i] = c.items[i].held;
+                      held[i] == (c.items[i].held << c.items[i].exhausted));
+            held[i] = c.items[i].held << c.items[i].exhausted;
         }
         ck_assert(side == 0 || renewed == (request->number != 0));
         renewed = request->number != 0;
@@ -422,7 +479,7 @@ FIXTURE_TEST(random_operations_have_the_same_effect_on_the_engine_and_on_redis,
     for (uint64_t i = 0; i < random_operations(STEPS); i++) {
         operations[below(f, sizeof(operations) / sizeof(operations[0]))](f);
         if (below(f, 4) == 0)
-            f->now_ms += (int64_t)below(f, 30000);
+            pass(f, (int64_t)below(f, 30000));
         same_queues(f);
     }
     printf("%d messages, %u claims, %d finished, %d refused, %d put back\n", f->posted,

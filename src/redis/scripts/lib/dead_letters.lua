@@ -30,7 +30,7 @@ local function details_with_reason(w, n, h, reason, client)
 end
 
 -- The dead letters that a script moves out of the queue: words for the response, and those whose dead-letter queue is
--- this one. `own`: the name of this queue. `least`: minimum TTL in seconds if the queue sets no TTL for dead letters.
+-- this one. (If it has subscribers, they take the way through X, and dead_letter_post adds them to the feed.) `own`: the name of this queue. `least`: minimum TTL in seconds if the queue sets no TTL for dead letters.
 local function new_dead_letters(words, own, least)
     return { words = words, own = own, least = least, stay = {}, count = 0 }
 end
@@ -49,7 +49,7 @@ local function add_dead_letter(w, ch, set, letters, n, h, reason, client)
     end
     h.count, letters.count = 0, letters.count + 1
     count_messages(w, 'dead_lettered', 1)
-    if set[6] == letters.own then
+    if set[6] == letters.own and w.listeners == 0 then
         letters.stay[#letters.stay + 1] = { head = h, id = id, sum = sum, body = body, details = pack_details(d) }
     else
         transfer_message(w, letters.words, TO_DEAD_LETTERS, set[6], n, h, id, sum, pack_details(d), body)
@@ -68,10 +68,27 @@ local function append_own_dead_letters(w, letters)
     commit(w, ch)
 end
 
+-- Moves dead letters of expired claims, as many as one response may have. As `move` of expire_claim(). Parameters as
+-- new_dead_letters().
+local function letter_mover(w, words, own, least)
+    local count, bytes, set = 0, 0, read_settings(w)
+    return function(ch, dead)
+        local letters = new_dead_letters(words, own, least)
+        for _, m in ipairs(dead) do
+            if count == 64 or bytes >= 1048576 then break end
+            count, bytes = count + 1, bytes + m.h.size
+            add_dead_letter(w, ch, set, letters, m.n, m.h, '', '')
+        end
+        commit(w, ch)
+        append_own_dead_letters(w, letters)
+        return letters.count == #dead
+    end
+end
+
 -- The number of the first chosen message that was claimed too often; nil: there is none.
 local function first_dead_letter(set, chosen)
     for i, n in ipairs(chosen.names) do
-        if unpack_head(chosen.heads[i]).count >= set[4] then return n end
+        if is_exhausted(set, unpack_head(chosen.heads[i])) then return n end
     end
 end
 
@@ -85,7 +102,7 @@ local function move_dead_letters(w, set, chosen, words, own, least)
     local heads = fields_of(M, names)
     for i, n in ipairs(names) do
         local h = unpack_head(heads[i])
-        if h.count < set[4] then break end
+        if not is_exhausted(set, h) then break end
         add_dead_letter(w, ch, set, letters, n, h, '', '')
     end
     commit(w, ch)

@@ -25,7 +25,7 @@ local function release_message(w, ch, n, h, delay, most, reason, client)
 end
 
 -- The messages of the items from ARGV[from] on that the claim holds, by the number of the item: n, h as in
--- remove_message(). The second result has a digit for each item, 1: it is held.
+-- remove_message(). The second result is a list with a digit for each item, 1: it is held.
 local function find_held(w, c, from, count)
     local found, held, fields, seen = {}, {}, {}, {}
     for i = 1, count do fields[i] = number_of_id(w, ARGV[from + ITEM_WORDS * i - 4]) or '0' end
@@ -39,7 +39,7 @@ local function find_held(w, c, from, count)
             found[i], held[i], seen[n] = { n = n, h = h }, '1', true
         end
     end
-    return found, table.concat(held)
+    return found, held
 end
 
 -- The body of claim_finish and claim_finish_post.
@@ -48,11 +48,12 @@ local function finish_claim()
     local from = 13 + posts
     local count = (#ARGV + 1 - from) / ITEM_WORDS
     local function item(i, k) return ARGV[from + ITEM_WORDS * (i - 1) + k] end
-    if w and not expire_due(w) then return { AGAIN } end
+    if w and not expire_due(w) then return { EXPIRE_FIRST } end
     local ch, set = changes(), w and read_settings(w)
     local c = w and find_claim(ch, ARGV[2])
     local found, held = find_held(w or { tag = '' }, c, from, count)
-    if atomic and string.find(held, '0', 1, true) then return { NOT_CLAIMED, held, '', 0, 0, 0 } end
+    local all = table.concat(held)
+    if atomic and string.find(all, '0', 1, true) then return { NOT_CLAIMED, all, '', 0, 0, 0 } end
     if not c then return { NOT_FOUND } end
     local left, letters = c.left, 0
     for i = 1, count do
@@ -62,14 +63,20 @@ local function finish_claim()
         end
     end
     if letters > DEAD_LETTERS_MOST then return { TOO_LARGE } end
-    if ARGV[4] == '1' then return { OK, held, '', 0, 0, 0 } end
+    if ARGV[4] == '1' then return { OK, all, '', 0, 0, 0 } end
+    for i = 1, count do -- released without an attempt left
+        if found[i] and tonumber(item(i, 0)) == RELEASE and item(i, 4) == '0' and is_exhausted(set, found[i].h) and
+            letters < DEAD_LETTERS_MOST then
+            held[i], letters = '2', letters + 1
+        end
+    end
 
     local first = w.last + 1
     for i = 1, posts do
         w.last = w.last + 1
         add_transfer(w, nil, w.last, ARGV[12 + i])
     end
-    local out, words = { OK, held, w.tag, 0, w.base, first }, {}
+    local out, words = { OK, table.concat(held), w.tag, 0, w.base, first }, {}
     letters = new_dead_letters(words, ARGV[5], tonumber(ARGV[6]))
     for i = 1, count do
         local m, action = found[i], tonumber(item(i, 0))
@@ -79,7 +86,7 @@ local function finish_claim()
                 add_pair(out, w.now - c.started, m.h.count)
                 count_messages(w, 'deleted', 1)
                 remove_message(w, ch, m.n, m.h)
-            elseif action == RELEASE then
+            elseif action == RELEASE and held[i] == '1' then
                 m.h.count = math.max(0, m.h.count - tonumber(item(i, 4)))
                 release_message(w, ch, m.n, m.h, tonumber(item(i, 2)), tonumber(ARGV[7]), item(i, 3), client)
             else

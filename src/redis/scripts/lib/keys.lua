@@ -19,7 +19,7 @@ local keyed_scripts = {
         kind = 2,
         keep = function(out) return out[4] > 0 and ARGV[2] .. string.format('%012x', out[4]) or nil end,
         again = function(w, kept)
-            if not expire_due(w) then return { AGAIN, 0, '', 0, 0 } end
+            if not expire_due(w) then return { EXPIRE_FIRST } end
             local c = find_claim(changes(), kept)
             if not c then return { KEY_ENDED } end
             local out = { REPEATED, w.now, w.tag, c.number, w.base }

@@ -253,22 +253,73 @@ local function count_expired(w, counts, h)
     if is_dead_letter(h.flags) then counts.xl = counts.xl + 1 end
 end
 
--- Expires what is due, earliest first. False: more may be due. The caller returns AGAIN then.
-local function expire_due(w)
+-- True if the message has been claimed as often as the queue allows, and there is a dead-letter queue.
+local function is_exhausted(set, h)
+    return set[4] >= 0 and set[6] ~= '' and h.count >= set[4]
+end
+
+-- The messages of an expired claim that are dead letters: n, h as in remove_message(). A message that expired before
+-- its claim is none.
+local function exhausted_messages(w, c)
+    local set, found = read_settings(w), {}
+    if set[4] < 0 or set[6] == '' then return found end
+    local numbers = claim_numbers(c)
+    local heads = fields_of(M, numbers)
+    for i, number in ipairs(numbers) do
+        local h = heads[i] and unpack_head(heads[i])
+        if h and h.claim == c.number and h.expires > c.ends and is_exhausted(set, h) then
+            found[#found + 1] = { n = digits(number), h = h }
+        end
+    end
+    return found
+end
+
+-- Ends a claim that is due. `move` moves dead letters, and returns false if some are left. False: the claim has not
+-- ended.
+local function expire_claim(w, number, move)
+    local ch = changes()
+    local c = read_claim(ch, number)
+    if not c then return true end -- its last message has just expired
+    local dead = exhausted_messages(w, c)
+    if #dead > 0 then
+        if not (move and move(ch, dead)) then return false, c.ends end
+        ch = changes()
+        c = read_claim(ch, number)
+    end
+    if c then release_claim(w, ch, c, 0) end
+    commit(w, ch)
+    return true
+end
+
+-- Expires what is due, earliest first. False: more may be due, or dead letters have to move first. The caller returns
+-- EXPIRE_FIRST then. `move`: as for expire_claim(); only queue_expire has it, because other scripts cannot return
+-- transfers. nil: claims with dead letters do not end, and w.has_letters is true.
+local function expire_due(w, move)
     if not is_due(w) then return true end
     local due = call('ZRANGEBYSCORE', T, '-inf', w.now, 'LIMIT', 0, SLICE)
     if #due > 0 then call('ZREM', T, unpack(due)) end -- first, so that a Redis without memory lets the script go on
     local counts = { x = 0, xu = 0, xl = 0 }
-    for _, what in ipairs(due) do
+    for i, what in ipairs(due) do
         local ch = changes()
         if byte(what) == 99 then -- 'c': a claim
-            release_claim(w, ch, read_claim(ch, tonumber(sub(what, 2))), 0)
+            local ended, ends = expire_claim(w, tonumber(sub(what, 2)), move)
+            if not ended then
+                -- It stays before what is left, so that a dead letter cannot expire meanwhile.
+                local back = { digits(ends), what }
+                for k = i + 1, #due do add_pair(back, digits(w.now), due[k]) end
+                call('ZADD', T, unpack(back))
+                w.has_letters = true
+                break
+            end
         elseif byte(what) == 100 then -- 'd': a transfer
             add_words(ch, 'hdel', what)
             add_words(ch, 'trem', what)
         else
-            local h = unpack_head(call('HGET', M, what))
-            if h.expires <= w.now then
+            local text = call('HGET', M, what)
+            local h = text and unpack_head(text)
+            if not h then
+                add_words(ch, 'trem', what) -- it was a dead letter of such a claim
+            elseif h.expires <= w.now then
                 count_expired(w, counts, h)
                 remove_message(w, ch, what, h)
             else
@@ -286,7 +337,7 @@ local function expire_due(w)
     end
     w.due = tonumber(call('ZRANGE', T, 0, 0, 'WITHSCORES')[2])
     save_queue(w)
-    return #due < SLICE
+    return #due < SLICE and not w.has_letters
 end
 
 -- The number in an id of this queue, as a text; nil: the id is of another queue, or not assigned yet.

@@ -27,8 +27,8 @@ local function post_messages(w, set, ch)
     local ttl = set[2] >= 0 and set[2] or tonumber(ARGV[5])
     local delay = set[3] >= 0 and set[3] or tonumber(ARGV[6])
     local client, now, first = ARGV[3], w.now, w.last + 1
-    local f, tells = w.listeners > 0 and read_feed(w), 0
-    if f and #subscriptions_in(IDLE, IDLE + f.last + 1, 'LIMIT', 0, 1) > 0 then tells = 1 end
+    local f = w.listeners > 0 and read_feed(w)
+    local tells = idle_subscription_due(f)
     for i = 8, #ARGV, 4 do
         local own_ttl, own_delay = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
         local body, sum = ARGV[i + 2], ARGV[i + 3]

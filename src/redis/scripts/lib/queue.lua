@@ -204,6 +204,7 @@ local function update_queue(may_grow)
     if not w then return { NOT_FOUND } end
     local version = call('HGET', Q, 'v')
     if version ~= ARGV[2] then return { CHANGED } end
+    if is_due(w) then return { EXPIRE_FIRST } end -- dead letters go by the old settings
     if not may_grow and #ARGV[3] > call('HSTRLEN', Q, 'j') then return { TOO_LARGE } end
     local was_paused = claims_paused(w)
     set_metadata(w, ARGV[3], 4)

@@ -66,6 +66,11 @@ local function feed_append(f, expires, ttl, delay, body, most)
     while most > 0 and f.bytes > most and f.first < f.last do feed_drop_first(f) end
 end
 
+-- 1: a message that is added now makes an idle subscription due. `f` may be false.
+local function idle_subscription_due(f)
+    return f and #subscriptions_in(IDLE, IDLE + f.last + 1, 'LIMIT', 0, 1) > 0 and 1 or 0
+end
+
 -- The time in ms when there is something to do: w.now or later. -1: there is no subscription.
 local function next_due(w, f)
     if #subscriptions_in(IDLE, IDLE + f.last, 'LIMIT', 0, 1) > 0 then return w.now end
