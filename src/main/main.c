@@ -1,3 +1,4 @@
+#include "claimd/base/streams.h"
 #include "claimd/client/commands.h"
 #include "main/command.h"
 #include "main/exit_status.h"
@@ -100,6 +101,8 @@ main(int argc, char **argv)
     struct clock clock;
     int status;
 
+    if (!streams_open())
+        return EXIT_USAGE;
     if (argc > 1 && command_is_of_client(argv[1]))
         return exec_client(argv);
     if (command != NULL && command->program != NULL)

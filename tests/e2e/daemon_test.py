@@ -272,6 +272,24 @@ class Options(unittest.TestCase):
             self.assertEqual((line["method"], line["status"]), ("POST", 201))
 
 
+class Streams(unittest.TestCase):
+    def test_no_file_takes_the_place_of_a_closed_stream(self):
+        """Otherwise lines of the log would be written into a file of the journal."""
+        reading, writing = os.pipe()
+        with tempfile.TemporaryDirectory() as folder:
+            with subprocess.Popen(["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh", CLAIMD, "--listen",
+                                   "127.0.0.1:0", "--journal", os.path.join(folder, "journal"),
+                                   "--ready-fd", str(writing)], pass_fds=(writing,),
+                                  env=environment()) as process:
+                os.close(writing)
+                with os.fdopen(reading) as ready:
+                    self.assertIn("listening", ready.readline())
+                files = [os.readlink("/proc/%d/fd/%d" % (process.pid, fd)) for fd in range(3)]
+                process.terminate()
+                self.assertEqual(process.wait(60), 0)
+            self.assertEqual(files, 3 * ["/dev/null"])
+
+
 class Addresses(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
