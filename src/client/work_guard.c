@@ -498,6 +498,18 @@ spawner_read(struct spawner *s)
     s->gone = n == 0;
 }
 
+/* A guard must run, because it ends its job before the lease ends. So SIGSTOP has no effect on it for long. */
+static void
+spawner_continue(void)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    while (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+        (void)kill(info.si_pid, SIGCONT);
+        info.si_pid = 0;
+    }
+}
+
 static void
 spawner_reap(struct spawner *s)
 {
@@ -511,6 +523,7 @@ spawner_reap(struct spawner *s)
                 s->orphans = true;
             }
     }
+    spawner_continue();
 }
 
 /* Kills what ended guards have left. Then their sockets are closed, which tells the runner that the jobs have

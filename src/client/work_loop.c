@@ -40,10 +40,11 @@ signals_open(struct runner *r)
 static void
 children_reap(struct runner *r)
 {
+    int status;
     pid_t pid;
 
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-        guards_child_ended(&r->guards, pid);
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
+        guards_child_changed(&r->guards, pid, status);
 }
 
 static void

@@ -73,13 +73,22 @@ guards_fini(struct guards *g)
     g->all = NULL;
 }
 
+static void
+spawner_forget(struct guards *g)
+{
+    (void)close(g->control);
+    g->spawner = 0;
+}
+
 void
-guards_child_ended(struct guards *g, pid_t pid)
+guards_child_changed(struct guards *g, pid_t pid, int status)
 {
     if (pid != g->spawner || g->spawner <= 0)
         return;
-    (void)close(g->control);
-    g->spawner = 0;
+    if (WIFSTOPPED(status))
+        (void)kill(pid, SIGCONT);
+    else
+        spawner_forget(g);
 }
 
 /* Sends the socket of a new guard to the spawner, and starts that if there is none. False with errno. */
@@ -94,7 +103,7 @@ spawner_order(struct guards *g, int guard)
         if (errno != EPIPE && errno != ECONNRESET)
             return false;
         (void)waitpid(g->spawner, NULL, 0); /* it was killed */
-        guards_child_ended(g, g->spawner);
+        spawner_forget(g);
     }
 }
 

@@ -68,8 +68,9 @@ bool guards_init(struct guards *g, const struct guard_setup *setup);
 /* Ends all guards with all that they run, and waits for that. No effect if *g is zero. */
 void guards_fini(struct guards *g);
 
-/* A child has been reaped. If it was the spawner, the next start makes a new one. */
-void guards_child_ended(struct guards *g, pid_t pid);
+/* waitpid(2) has returned this status of a child. If it is the spawner, it must not stay stopped, and if it has ended,
+ * the next start makes a new one. */
+void guards_child_changed(struct guards *g, pid_t pid, int status);
 
 /* Takes what guard `i` reports, without blocking. A guard without a process may vanish: then the last one gets
  * its place. So call it from the last guard to the first. */

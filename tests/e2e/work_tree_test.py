@@ -249,6 +249,18 @@ class Guards(WorkCase):
         runner.signal()
         self.assertEqual(runner.wait(), 0)
 
+    def test_guards_do_not_stay_stopped(self):
+        """The runner ends, and all processes of the job do."""
+        self.post(1)
+        runner = self.work("--grace", "0", "q", "--", "sh", "-c", "echo begun; sleep 1000; true")
+        runner.out.containing("begun")
+        spawner, (guard,) = guards(runner)
+        os.kill(spawner, signal.SIGSTOP)
+        os.kill(guard, signal.SIGSTOP)
+        runner.signal()
+        self.assertEqual(runner.wait(), 0)
+        self.assertEqual(self.server.stats("q"), (0, 1, 1))
+
     def test_an_idle_guard_that_is_killed_is_replaced(self):
         self.post(1)
         runner = self.work("--max-jobs", "2", "q", "--", "echo", "done")

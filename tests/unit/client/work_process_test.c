@@ -446,6 +446,7 @@ START_TEST(a_killed_spawner_is_replaced)
 {
     const struct process_start s = with_lease(LATER_MS, LATER_MS);
     pid_t guard, first;
+    int status;
 
     start("exit 3");
     ck_assert_int_eq(WEXITSTATUS(finish()), 3);
@@ -453,8 +454,8 @@ START_TEST(a_killed_spawner_is_replaced)
     first = guards.spawner;
     guard = child_of(first);
     ck_assert_int_eq(kill(first, SIGKILL), 0);
-    ck_assert_int_eq(waitpid(first, NULL, 0), first);
-    guards_child_ended(&guards, first);
+    ck_assert_int_eq(waitpid(first, &status, 0), first);
+    guards_child_changed(&guards, first, status);
     /* The guard goes on, until it is killed, too. */
     ck_assert_int_eq(process_start(&process, &guards, &s), 0);
     ck_assert_int_eq(WEXITSTATUS(finish()), 3);
@@ -469,4 +470,22 @@ START_TEST(a_killed_spawner_is_replaced)
     ck_assert_int_eq(process_start(&process, &guards, &s), 0);
     ck_assert_int_eq(WEXITSTATUS(finish()), 3);
     ck_assert_int_ne(guards.spawner, first);
+}
+
+START_TEST(a_guard_and_a_spawner_do_not_stay_stopped)
+{
+    const struct process_start s = with_lease(LATER_MS, LATER_MS);
+    int status;
+
+    words[2] = "echo ready >&2; sleep 1000";
+    open_guards(words);
+    ck_assert_int_eq(kill(guards.spawner, SIGSTOP), 0);
+    ck_assert_int_eq(waitpid(guards.spawner, &status, WUNTRACED), guards.spawner);
+    guards_child_changed(&guards, guards.spawner, status);
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    await_output();
+    ck_assert_int_eq(kill(child_of(guards.spawner), SIGSTOP), 0);
+    process_stop(&process, now_ms());
+    (void)finish();
+    assert_no_writer();
 }
