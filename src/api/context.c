@@ -123,6 +123,13 @@ context_check_name(struct context *ctx, struct bytes name)
                                         CALLER_QUEUE_NAME_MAX);
 }
 
+void
+context_warn_member(struct context *ctx, struct bytes name, const char *const *known,
+                    size_t count)
+{
+    warning_add_unknown(&ctx->warnings, ctx->req->arena, "member", name, known, count);
+}
+
 /* ------------------------------------------------------------------ parameters */
 
 enum status

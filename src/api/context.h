@@ -13,6 +13,7 @@
 #include "api/route.h"
 #include "api/version.h"
 #include "api/wire/query.h"
+#include "api/wire/warning.h"
 #include "claimd/api/api.h"
 #include "claimd/json/reason.h"
 
@@ -61,8 +62,9 @@ struct context {
     uint64_t client;     /* the number of the Client-ID; 0: none was sent */
     struct bytes detail; /* the text of a refusal; may be absent */
     struct reason *why;  /* the same from a decoder; empty: none */
-    bool bare_errors;    /* errors have no document */
-    bool uncounted;      /* the refusal does not count as one of a quota */
+    struct warnings warnings;
+    bool bare_errors; /* errors have no document */
+    bool uncounted;   /* the refusal does not count as one of a quota */
 };
 
 /* The time that no test moves, for tokens and for requests per second. */
@@ -117,6 +119,10 @@ enum status check_action(struct context *ctx, enum action action);
  * caller. */
 enum status check_caller(struct context *ctx, enum action action, bool everywhere,
                          struct access_caller *out);
+
+/* Warns of a member of the body that has no effect. `known`: those that have one. */
+void context_warn_member(struct context *ctx, struct bytes name, const char *const *known,
+                         size_t count);
 
 /* ------------------------------------------------------------------ parameters */
 

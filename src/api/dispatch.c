@@ -404,6 +404,38 @@ route_and_run(const struct api *api, struct context *ctx)
     return st == ST_OK ? locate_content(ctx) : st;
 }
 
+/* Warns of parameters that no handler has read. In a listing of queues, they are filters. */
+static void
+warn_parameters(struct context *ctx)
+{
+    static const char *const known[] = {
+        "limit",           "marker",    "ids",    "pop",
+        "claim_id",        "claim_ids", "echo",   "include_claimed",
+        "include_delayed", "detailed",  "name",   "with_count",
+        "queue",           "sort",      "offset", "q",
+        "project"};
+
+    for (size_t i = 0; i < ctx->query.count; i++)
+        if (!ctx->query.pairs[i].used)
+            warning_add_unknown(&ctx->warnings, ctx->req->arena, "parameter",
+                                ctx->query.pairs[i].name, known,
+                                sizeof(known) / sizeof(known[0]));
+}
+
+/* Adds the warnings of a request that is done, as far as there is space in the head. */
+static void
+add_warnings(struct context *ctx)
+{
+    struct response *res = ctx->res;
+
+    warn_parameters(ctx);
+    while (ctx->warnings.count > 0 &&
+           response_head_size(res) + warnings_size(&ctx->warnings) > RESPONSE_HEAD_MAX)
+        ctx->warnings.count--;
+    for (size_t i = 0; i < ctx->warnings.count; i++)
+        response_add_header(ctx, "Claimd-Warning", ctx->warnings.texts[i]);
+}
+
 /* The claim is that of the path or of the query, or a new one. */
 static struct response_subject
 subject_of(const struct context *ctx)
@@ -515,6 +547,8 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     else if ((ctx->route != NULL && (ctx->route->flags & ROUTE_LIVE) != 0) &&
              req->waiting != NULL && request_asks_for_stream(req))
         make_event(ctx);
+    else if (ctx->warnings.count > 0 || ctx->query.count > 0)
+        add_warnings(ctx);
     if (st == ST_KEYS_FULL)
         set_key_end(ctx);
     if (st == ST_PAUSED)

@@ -138,7 +138,7 @@ run_release(struct client *c, const struct client_args *args)
     client_add_encoded(&path, args->words[1]);
     status = call_path(c, &path, &request, &response);
     client_response_free(&response);
-    return status;
+    return status == CLIENT_GOOD ? client_check_queue(c, args->words[0]) : status;
 }
 
 const struct client_command client_release = {
@@ -203,6 +203,8 @@ run_purge(struct client *c, const struct client_args *args)
     struct buf path;
     int status = count_messages(c, queue, &total);
 
+    if (status == CLIENT_GOOD && total == 0)
+        status = client_check_queue(c, queue);
     if (status == CLIENT_GOOD && !dry)
         status = ask(args, args->values[PURGE_YES] != NULL,
                      "Delete all %lld messages of %s, also those that workers hold?",

@@ -26,6 +26,7 @@ struct client {
     char *token;       /* owned; NULL: none */
     long timeout_ms;   /* for each request, besides its long polling */
     bool json;         /* the output is for programs */
+    bool quiet;        /* print no warnings of the server: a screen has the terminal */
     CURL *handle;      /* owned; keeps its connection between requests */
     bool sent_nothing; /* no request was sent yet, or none had a response */
 };
@@ -46,6 +47,9 @@ void client_close(struct client *c);
 /* Prints an error as one line, with control characters escaped. Returns `status`. */
 int __attribute__((format(printf, 2, 3)))
 client_fails(int status, const char *format, ...);
+
+/* Prints a warning in the same way. */
+void client_warns(const char *text);
 
 /* ------------------------------------------------------------------ parts of a request */
 
@@ -84,7 +88,11 @@ struct client_request {
     const char *project; /* instead of that of the client; NULL: that of the client */
 };
 
+enum { CLIENT_WARNINGS = 3, CLIENT_WARNING_CAP = 256 };
+
 struct client_response {
+    char warnings[CLIENT_WARNINGS][CLIENT_WARNING_CAP]; /* of the server */
+    size_t warning_count;
     long status; /* 0: no response */
     struct buf body;
     json_t *document;      /* owned; NULL: the response has none */
@@ -98,7 +106,7 @@ struct client_response {
 };
 
 /*
- * Sends a request and reads the response. Returns CLIENT_GOOD for a success (2xx) with the expected document,
+ * Sends a request, reads the response, and prints its warnings. Returns CLIENT_GOOD for a success (2xx) with the expected document,
  * CLIENT_REFUSED for any other status, and CLIENT_UNAVAILABLE without a response that is one of claimd; then `error` says why. Call
  * client_response_free() in any case.
  */
@@ -109,5 +117,9 @@ int client_send(struct client *c, const struct client_request *request,
 int client_call(struct client *c, const struct client_request *request,
                 struct client_response *response);
 void client_response_free(struct client_response *response);
+
+/* Checks that a queue exists. Returns CLIENT_REFUSED after an error message if not, CLIENT_GOOD also if the server does
+ * not tell. For requests that succeed without the queue. */
+int client_check_queue(struct client *c, const char *queue);
 
 #endif

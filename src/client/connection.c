@@ -15,26 +15,39 @@ enum { TOKEN_MOST = 4096, TIMEOUT_S = 30, TIMEOUT_MOST_S = 86400 };
 
 static const char default_url[] = "http://127.0.0.1:8888";
 
+static void
+print_error(const char *mark, const char *text)
+{
+    struct mem *mem = mem_new(0);
+    struct buf line;
+
+    buf_init(&line, mem);
+    if (mem != NULL)
+        text_escape(&line, bytes_str(text));
+    (void)fflush(stdout); /* keep the order of both outputs */
+    (void)fprintf(stderr, "claimd: %s%.*s\n", mark, (int)line.len,
+                  line.data == NULL ? "" : line.data);
+    buf_fini(&line);
+    mem_destroy(mem);
+}
+
 int
 client_fails(int status, const char *format, ...)
 {
     char text[CLIENT_ERROR_CAP + 256];
-    struct mem *mem = mem_new(0);
-    struct buf line;
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    buf_init(&line, mem);
-    if (mem != NULL)
-        text_escape(&line, bytes_str(text));
-    (void)fflush(stdout); /* keep the order of both outputs */
-    (void)fprintf(stderr, "claimd: %.*s\n", (int)line.len,
-                  line.data == NULL ? "" : line.data);
-    buf_fini(&line);
-    mem_destroy(mem);
+    print_error("", text);
     return status;
+}
+
+void
+client_warns(const char *text)
+{
+    print_error("warning: ", text);
 }
 
 /* ------------------------------------------------------------------ settings */

@@ -354,6 +354,8 @@ run_peek(struct client *c, const struct client_args *args)
     request.path = path_done(&path);
     if (request.path != NULL)
         status = pages_read(c, &request, l.name, add_message, &l);
+    if (status == CLIENT_GOOD && l.left == limit)
+        status = client_check_queue(c, args->words[0]);
     if (status == CLIENT_GOOD)
         status = listing_print(&l);
     buf_fini(&path);
@@ -477,9 +479,13 @@ run_why(struct client *c, const struct client_args *args)
     client_add_encoded(&path, args->words[1]);
     request.path = path_done(&path);
     if (request.path != NULL) {
-        status = client_call(c, &request, &response);
+        status = client_send(c, &request, &response);
         if (status == CLIENT_GOOD && c->json)
             status = print_json(buf_view(&response.body));
+        else if (status != CLIENT_GOOD &&
+                 (response.status != 404 ||
+                  client_check_queue(c, args->words[0]) == CLIENT_GOOD))
+            (void)client_fails(status, "%s", response.error);
         else if (status == CLIENT_GOOD)
             status = print_why(c, response.document);
         client_response_free(&response);

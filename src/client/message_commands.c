@@ -470,7 +470,7 @@ run_delete(struct client *c, const struct client_args *args)
         status = delete_some(c, args->words[0], args->words + i,
                              count < most ? count : most, claim);
     }
-    return status;
+    return status == CLIENT_GOOD ? client_check_queue(c, args->words[0]) : status;
 }
 
 const struct client_command client_delete = {
@@ -480,7 +480,7 @@ const struct client_command client_delete = {
              "and deletes nothing. "
              "Without `--claim` the command deletes only messages that no claim holds. A "
              "message that "
-             "does not exist counts as deleted.\n\n"
+             "does not exist counts as deleted, but the queue must exist.\n\n"
              "With more than 20 ids the command sends several requests, one after the "
              "other, and ends at the "
              "first refusal.",

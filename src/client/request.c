@@ -56,7 +56,11 @@ read_header(char *data, size_t size, size_t count, void *arg)
                             sizeof(r->out->claim_number)) ||
         client_header_value(line, "Location", r->out->location, sizeof(r->out->location)))
         return line.len;
-    if (client_header_value(line, "Idempotent-Replay", text, sizeof(text)))
+    if (r->out->warning_count < CLIENT_WARNINGS &&
+        client_header_value(line, "Claimd-Warning",
+                            r->out->warnings[r->out->warning_count], CLIENT_WARNING_CAP))
+        r->out->warning_count++;
+    else if (client_header_value(line, "Idempotent-Replay", text, sizeof(text)))
         r->out->replayed = strcasecmp(text, "true") == 0;
     else if (client_header_value(line, "Preference-Applied", text, sizeof(text)))
         r->out->waited |= strstr(text, "wait=") != NULL;
@@ -229,6 +233,8 @@ client_send(struct client *c, const struct client_request *q,
     if (code != CURLE_OK)
         return transfer_failed(c, &r, code, text);
     (void)curl_easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &response->status);
+    for (size_t i = 0; i < response->warning_count && !c->quiet; i++)
+        client_warns(response->warnings[i]);
     return read_document(c, q, response);
 }
 
@@ -239,6 +245,30 @@ client_call(struct client *c, const struct client_request *q,
     const int status = client_send(c, q, response);
 
     return status == CLIENT_GOOD ? status : client_fails(status, "%s", response->error);
+}
+
+int
+client_check_queue(struct client *c, const char *queue)
+{
+    struct client_request request = {.member = "claims"};
+    struct client_response response;
+    int status = CLIENT_GOOD;
+    struct buf path;
+
+    buf_init(&path, c->mem);
+    buf_str(&path, "/claimd/queues/");
+    client_add_encoded(&path, queue);
+    buf_str(&path, "/claims?limit=1");
+    buf_byte(&path, '\0');
+    request.path = path.data;
+    if (!path.failed) {
+        (void)client_send(c, &request, &response);
+        if (response.status == 404)
+            status = client_fails(CLIENT_REFUSED, "%s", response.error);
+        client_response_free(&response);
+    }
+    buf_fini(&path);
+    return status;
 }
 
 void

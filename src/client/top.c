@@ -796,6 +796,7 @@ run_top(struct client *c, const struct client_args *args)
     if (!read_sort(args, &t.sort) ||
         !args_duration(args, TOP_INTERVAL, 1, 3600, &interval_s))
         return CLIENT_USAGE;
+    c->quiet = true;
     if (c->json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return client_misused(args,
                               "top needs a terminal. Use claimd queues for other output");

@@ -271,7 +271,28 @@ class Views(CommandCase):
         self.assertEqual(len(json.loads(self.good("peek", self.queue, "--state", "ready", "--limit", "3",
                                                   "--json"))["messages"]), 3)
         self.fails(2, "--state is dead. It must be", "peek", self.queue, "--state", "dead")
-        self.assertEqual(self.good("peek", "nothing-here").count("\n"), 1)
+
+    def test_a_queue_that_does_not_exist_is_an_error(self):
+        text = "queue nothing-here does not exist"
+        for words in (("peek", "nothing-here"), ("why", "nothing-here", 24 * "a"), ("claims", "nothing-here"),
+                      ("delete", "nothing-here", 24 * "a"), ("purge", "nothing-here", "--yes"),
+                      ("delete", "nothing-here", 24 * "a", "--claim", 24 * "c"),
+                      ("release", "nothing-here", 24 * "c"), ("pause", "nothing-here"),
+                      ("resume", "nothing-here"), ("redrive", "nothing-here", "--yes")):
+            self.fails(1, text, *words)
+        self.assertEqual(self.good("queues", "--q", "nothing-here").count("\n"), 1)
+        self.good("post", self.queue, "x")
+        self.good("purge", self.queue, "--yes")
+        self.good("purge", self.queue, "--yes")
+        self.assertEqual(self.good("peek", self.queue).count("\n"), 1)
+        self.good("delete", self.queue, 24 * "a")
+
+    def test_warnings_of_the_server_are_printed_and_escaped(self):
+        with Fake(lambda other: other.sendall(response('{"queues":[]}', headers=(
+                "Claimd-Warning: careful \x1b[1m\r\nClaimd-Warning: twice\r\n")))) as fake:
+            run = Commands(fake.url).run("queues")
+            self.assertEqual((run.returncode, run.stderr),
+                             (0, "claimd: warning: careful \\u001b[1m\nclaimd: warning: twice\n"))
 
     def failed(self, queue, **metadata):
         """A dead letter: its id."""
@@ -382,8 +403,8 @@ class Views(CommandCase):
         self.assertEqual(self.bodies(), ["x"])
 
     def test_purge_deletes_all_messages(self):
-        self.fails(2, "there is no terminal to ask on", "purge", self.queue)
         self.good("post", self.queue, "x", "y")
+        self.fails(2, "there is no terminal to ask on", "purge", self.queue)
         self.good("claim", self.queue)
         self.assertEqual(self.good("purge", self.queue, "--dry-run"),
                          "2 messages of %s would be deleted\n" % self.queue)

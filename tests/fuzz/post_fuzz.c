@@ -35,7 +35,7 @@ compare(struct bytes body, enum post_form form, struct arena *arena)
 {
     bool comparable;
     json_t *tree = reference_tree(body, &comparable);
-    struct decoded_post post = {NULL, 0};
+    struct decoded_post post = {.drafts = NULL};
     struct reason why = {""};
     enum status st = decode_post(body, form, &api_limits_default, arena, &post, &why);
     enum status expected = reference_post(tree, form, &api_limits_default);

@@ -105,7 +105,7 @@ reference_terms(const json_t *tree, bool has_body, enum terms_form form,
     enum status st;
 
     if (!has_body && form == TERMS_CLAIM) {
-        *out = (struct decoded_terms){{limits->default_claim_ttl, grace_s}, 0};
+        *out = (struct decoded_terms){.terms = {limits->default_claim_ttl, grace_s}};
         return ST_OK;
     }
     if (!json_is_object(tree))
@@ -121,8 +121,8 @@ reference_terms(const json_t *tree, bool has_body, enum terms_form form,
             st, check_integer(tree, "limit", 1, limits->max_messages_per_claim_or_pop));
     if (st == ST_OK)
         *out = (struct decoded_terms){
-            {reference_integer(tree, "ttl", limits->default_claim_ttl),
-             reference_integer(tree, "grace", grace_s)},
-            renews ? 0 : (size_t)reference_integer(tree, "limit", 0)};
+            .terms = {reference_integer(tree, "ttl", limits->default_claim_ttl),
+                      reference_integer(tree, "grace", grace_s)},
+            .limit = renews ? 0 : (size_t)reference_integer(tree, "limit", 0)};
     return st;
 }

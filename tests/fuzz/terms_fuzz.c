@@ -11,7 +11,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const enum terms_form forms[] = {TERMS_CLAIM, TERMS_RENEW, TERMS_CLAIM_V1,
                                             TERMS_RENEW_V1};
-    struct decoded_terms said = {{-1, -1}, 0}, expected_said = said;
+    struct decoded_terms said = {.terms = {-1, -1}}, expected_said = said;
     struct reason why;
     enum status st, expected;
     enum terms_form form;

@@ -178,7 +178,7 @@ const char *api_method_name(enum method method);
 
 /* ------------------------------------------------------------------ response */
 
-#define RESPONSE_HEADERS_MAX 6
+#define RESPONSE_HEADERS_MAX 9
 
 /*
  * Bounds of a response's headers, so that a front end can reserve space for them before a request
@@ -193,7 +193,8 @@ const char *api_method_name(enum method method);
  *     X-Subject-Token                954 bytes for the longest user and project
  *     Location of a confirmation     891 bytes for 256 percent-encoded characters of a project
  *
- * All other headers, and all names, fit into the 128 bytes.
+ * All other headers, and all names, fit into the 128 bytes. Warnings take what is left, and Location of a post
+ * leaves space for them.
  */
 #define RESPONSE_VALUE_MAX 1024
 #define RESPONSE_HEAD_MAX  (RESPONSE_VALUE_MAX + 128)

@@ -170,10 +170,16 @@ enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* with a NUL */
 static enum status
 read_terms(struct context *ctx, enum terms_form form, struct decoded_terms *out)
 {
+    static const char *const known[] = {"ttl", "grace", "limit"};
+    const bool renews = form == TERMS_RENEW || form == TERMS_RENEW_V1;
     enum status st = context_read_body(ctx);
 
-    return st == ST_OK ? decode_terms(ctx->req->body, form, ctx->limits, out, ctx->why)
-                       : st;
+    if (st == ST_OK)
+        st = decode_terms(ctx->req->body, form, ctx->limits, out, ctx->why);
+    if (st == ST_OK && bytes_present(out->unknown))
+        context_warn_member(ctx, out->unknown, known,
+                            sizeof(known) / sizeof(known[0]) - renews);
+    return st;
 }
 
 /* The form of claimed messages, which always show the claim id. */

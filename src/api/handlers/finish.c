@@ -211,6 +211,17 @@ check_ids(struct decoded_finish *f)
     return ST_OK;
 }
 
+static void
+drop_name(struct unknown_names *names, struct bytes name)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < names->count; i++)
+        if (!bytes_equal(names->all[i], name))
+            names->all[kept++] = names->all[i];
+    names->count = kept;
+}
+
 /* Reads {"queue": ..., "messages": [...]}. */
 static enum status
 read_post(struct decoded_finish *f, const struct json_scan_value *value)
@@ -241,6 +252,8 @@ read_post(struct decoded_finish *f, const struct json_scan_value *value)
         st = post_checksums(ctx, &decoded, &checksums);
     if (st != ST_OK)
         return st;
+    drop_name(&decoded.unknown, bytes_str(names[QUEUE]));
+    post_warn(ctx, POST_V2, &decoded.unknown);
     for (size_t i = 0; i < f->request.post_count; i++)
         if (bytes_equal(f->request.posts[i].queue, p->queue))
             return context_refuse(ctx, ST_BAD_VALUE,

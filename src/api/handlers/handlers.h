@@ -57,6 +57,10 @@ enum status post_checksums(struct context *ctx, const struct decoded_post *post,
  * explained; ST_NO_MEMORY. */
 enum status post_encrypt(struct context *ctx, struct store_post *post);
 
+/* Warns of unknown members of messages. */
+void
+post_warn(struct context *ctx, enum post_form form, const struct unknown_names *unknown);
+
 /* Explains ST_NEVER_READY for a post to a queue, and returns it. */
 enum status post_refuse_delay(struct context *ctx, const struct store_queue *where,
                               const struct store_post *post);

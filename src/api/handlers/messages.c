@@ -31,6 +31,17 @@ post_limit(struct context *ctx)
     return max == STORE_UNSET ? ctx->limits->max_messages_post_size : max;
 }
 
+void
+post_warn(struct context *ctx, enum post_form form, const struct unknown_names *unknown)
+{
+    /* Only version 2 has the last one. */
+    static const char *const known[] = {"body", "ttl", "messages", "delay"};
+    const size_t count = sizeof(known) / sizeof(known[0]) - (form != POST_V2);
+
+    for (size_t i = 0; i < unknown->count; i++)
+        context_warn_member(ctx, unknown->all[i], known, count);
+}
+
 /* A time in a refusal, and the member or option that gives it. */
 static const char *
 origin_of(int64_t own, int64_t of_queue, const char *member, const char *option)
@@ -106,7 +117,7 @@ posted_reserve(struct context *ctx, size_t count, struct posted *out)
 }
 
 static const char *
-posted_location(const struct posted *posted)
+posted_location(const struct posted *posted, size_t most)
 {
     static const struct bytes comma = BYTES_LIT(",");
     size_t len = strlen(posted->collection);
@@ -118,7 +129,7 @@ posted_location(const struct posted *posted)
         struct bytes id = store_id_bytes(&posted->ids[i]);
         struct bytes mark = i == 0 ? ids_mark : comma;
 
-        if (len + mark.len + id.len > RESPONSE_VALUE_MAX)
+        if (len + mark.len + id.len > most)
             return posted->collection;
         memcpy(posted->location + len, mark.data, mark.len);
         memcpy(posted->location + len + mark.len, id.data, id.len);
@@ -142,7 +153,9 @@ posted_write(struct context *ctx, const struct posted *posted)
         buf_byte(out, '"');
     }
     buf_str(out, ctx->version->tells_partial ? "],\"partial\":false}" : "]}");
-    response_add_header(ctx, "Location", posted_location(posted));
+    response_add_header(
+        ctx, "Location",
+        posted_location(posted, RESPONSE_VALUE_MAX - warnings_size(&ctx->warnings)));
     key_mark_repeated(ctx);
     return response_json(ctx, 201);
 }
@@ -219,6 +232,7 @@ handle_message_post(struct context *ctx)
 
         return req->body.len > (size_t)max ? refuse_size(ctx, max) : st;
     }
+    post_warn(ctx, v->post, &decoded.unknown);
     st = posted_reserve(ctx, decoded.count, &posted);
     if (st == ST_OK)
         st = key_begin(ctx);

@@ -30,6 +30,20 @@ read_metadata(struct context *ctx, struct store_metadata *out)
     return st == ST_OK ? encrypt_check(ctx, &out->settings) : st;
 }
 
+/* The queue exists: what of the metadata differs from its own? */
+static void
+warn_kept(struct context *ctx, const struct store_metadata *given)
+{
+    struct store_queues found = STORE_QUEUES_INIT;
+
+    if (given->json.len > 0 &&
+        store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found) == ST_OK &&
+        !bytes_equal(given->json, found.queues[0].metadata.json))
+        metadata_warn_kept(given, &found.queues[0].metadata, ctx->queue.kind, ctx->limits,
+                           ctx->req->arena, &ctx->warnings);
+    store_queues_release(&found);
+}
+
 /* PUT .../queues/{queue} */
 enum status
 handle_queue_create(struct context *ctx)
@@ -42,7 +56,12 @@ handle_queue_create(struct context *ctx)
         st = response_add_location(ctx, "", BYTES_NONE);
     if (st == ST_OK)
         st = store_queue_create(ctx->store, &ctx->op, &ctx->queue, &metadata, &created);
-    return st == ST_OK ? response_empty(ctx, created ? 201 : 204) : st;
+    if (st != ST_OK)
+        return st;
+    if (!created)
+        warn_kept(ctx, &metadata);
+    metadata_warn(&metadata, ctx->queue.name, ctx->req->arena, &ctx->warnings);
+    return response_empty(ctx, created ? 201 : 204);
 }
 
 /* DELETE .../queues/{queue} */
@@ -114,6 +133,8 @@ patch_once(struct context *ctx, const struct patch *patch)
                  : store_queue_update(ctx->store, &ctx->op, &ctx->queue,
                                       found.queues[0].version, &changed);
     store_queues_release(&found);
+    if (st == ST_OK)
+        metadata_warn(&changed, ctx->queue.name, ctx->req->arena, &ctx->warnings);
     return st;
 }
 

@@ -18,9 +18,10 @@ struct post_reader {
     struct arena *arena;        /* borrowed */
     struct store_draft *drafts; /* from the arena */
     size_t count, cap;
-    size_t index;       /* of the present message */
-    enum status st;     /* the worst of all messages so far */
-    struct reason *why; /* borrowed; of the first message with st */
+    size_t index;                  /* of the present message */
+    enum status st;                /* the worst of all messages so far */
+    struct reason *why;            /* borrowed; of the first message with st */
+    struct unknown_names *unknown; /* borrowed */
 };
 
 /* The members of a message; SCAN_NONE: left out. The last one of a name counts. */
@@ -94,6 +95,8 @@ read_fields(struct post_reader *r, struct post_fields *f)
             value = &f->ttl;
         else if (json_scan_name_is(&name, "delay") && r->form == POST_V2)
             value = &f->delay;
+        else
+            unknown_add(r->unknown, name.text);
         (void)json_scan_value(&r->scan, value); /* json_scan_end() reports errors */
     }
 }
@@ -169,6 +172,7 @@ read_object(struct post_reader *r)
             read_messages(r);
             found = true;
         } else {
+            unknown_add(r->unknown, name.text);
             (void)json_scan_value(&r->scan, NULL);
         }
     }
@@ -208,8 +212,11 @@ decode_post(struct bytes body, enum post_form form, const struct api_limits *lim
         .delay = {0, limits->max_message_delay, "max_message_delay"},
         .arena = arena,
         .why = why,
+        .unknown = &out->unknown,
     };
     enum status st;
+
+    out->unknown.count = 0;
 
     json_scan_begin(&r.scan, body);
     read_document(&r);
@@ -261,11 +268,13 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
     struct decoded_terms decoded = {
         .terms = {l->default_claim_ttl,
                   form == TERMS_RENEW_V1 ? 0 : l->default_claim_grace}};
+    struct json_names seen = {.unknown = BYTES_NONE};
     enum status st = ST_OK;
     int64_t messages = 0;
 
     if ((body.len > 0 || form != TERMS_CLAIM) &&
-        json_members_read(body, member_names, renews ? LIMIT : MEMBERS, m, NULL) != ST_OK)
+        json_members_read(body, member_names, renews ? LIMIT : MEMBERS, m, &seen) !=
+            ST_OK)
         return json_fault(body, why)
                    ? ST_BAD_BODY
                    : reason_give(
@@ -279,6 +288,7 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
     read_integer(m, GRACE, &grace, &decoded.terms.grace_s, &st, why);
     read_integer(m, LIMIT, &limit, &messages, &st, why);
     decoded.limit = (size_t)messages;
+    decoded.unknown = seen.unknown;
     if (st == ST_OK)
         *out = decoded;
     return st;

@@ -13,6 +13,7 @@
 #ifndef API_WIRE_DECODE_H
 #define API_WIRE_DECODE_H
 
+#include "api/wire/warning.h"
 #include "claimd/api/limits.h"
 #include "claimd/base/arena.h"
 #include "claimd/json/reason.h"
@@ -26,8 +27,9 @@ enum post_form {
 };
 
 struct decoded_post {
-    struct store_draft *drafts; /* from the arena */
-    size_t count;               /* at least 1 */
+    struct store_draft *drafts;   /* from the arena */
+    size_t count;                 /* at least 1 */
+    struct unknown_names unknown; /* members that have no effect */
 };
 
 /*
@@ -52,6 +54,7 @@ enum terms_form {
 struct decoded_terms {
     struct store_terms terms;
     size_t limit; /* messages to claim; 0: not in the body, and never of a renewal */
+    struct bytes unknown; /* the first member that has no effect; absent: none */
 };
 
 /*

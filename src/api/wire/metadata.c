@@ -7,6 +7,8 @@
 #include "claimd/json/string.h"
 #include "claimd/json/tree.h"
 
+#include <stdio.h>
+
 /* The members of docs/api.md 7.3; X(name, text). Those up to ENCRYPT show a default. */
 #define RESERVED_LIST(X)                                                                 \
     X(POST_SIZE, "_max_messages_post_size")                                              \
@@ -390,6 +392,102 @@ metadata_plain(const struct store_metadata *metadata, struct buf *out)
     static const struct bytes nothing = BYTES_LIT("{}");
 
     buf_bytes(out, metadata->json.len > 0 ? metadata->json : nothing);
+}
+
+/* ------------------------------------------------------------------ warnings */
+
+static void
+warn_names(const struct store_metadata *metadata, struct arena *arena,
+           struct warnings *out)
+{
+    struct json_scan scan;
+    struct json_scan_name name;
+
+    json_scan_begin(&scan, metadata->json);
+    if (!json_scan_enter(&scan, SCAN_OBJECT))
+        return;
+    while (json_scan_member(&scan, &name) && json_scan_value(&scan, NULL))
+        if (name.text.len > 0 && name.text.data[0] == '_' && !is_reserved(name.text))
+            warning_add_unknown(out, arena, "member", name.text, reserved_names,
+                                RESERVED_COUNT);
+}
+
+void
+metadata_warn(const struct store_metadata *metadata, struct bytes queue,
+              struct arena *arena, struct warnings *out)
+{
+    const struct store_settings *set = &metadata->settings;
+    const bool dead_letters = bytes_present(set->dead_letter);
+
+    warn_names(metadata, arena, out);
+    if (set->max_claim_count != STORE_UNSET && !dead_letters)
+        warning_add(out, arena,
+                    "_max_claim_count has no effect without _dead_letter_queue");
+    else if (dead_letters && set->max_claim_count == STORE_UNSET)
+        warning_add(
+            out, arena,
+            "without _max_claim_count, a message moves to _dead_letter_queue only "
+            "if a worker asks for it");
+    if (set->dead_letter_ttl_s != STORE_UNSET && !dead_letters)
+        warning_add(out, arena,
+                    "_dead_letter_queue_messages_ttl has no effect without "
+                    "_dead_letter_queue");
+    if (dead_letters && bytes_equal(set->dead_letter, queue))
+        warning_add(
+            out, arena,
+            "_dead_letter_queue is the queue itself. A failing message returns to "
+            "its end, and never stays");
+}
+
+/* The document as a response shows it, as an owned tree. NULL without memory. */
+static json_t *
+shown_tree(const struct store_metadata *metadata, enum store_kind kind,
+           const struct api_limits *limits, struct arena *arena)
+{
+    json_t *tree = NULL;
+    struct buf text;
+
+    buf_init(&text, arena->mem);
+    if (metadata_show(metadata, kind, limits, &text) == ST_OK)
+        (void)json_tree_read(buf_view(&text), &tree);
+    buf_fini(&text);
+    return tree;
+}
+
+void
+metadata_warn_kept(const struct store_metadata *given, const struct store_metadata *kept,
+                   enum store_kind kind, const struct api_limits *limits,
+                   struct arena *arena, struct warnings *out)
+{
+    enum { NAMES_MOST = 120 };
+    json_t *mine = shown_tree(given, kind, limits, arena);
+    json_t *theirs = shown_tree(kept, kind, limits, arena);
+    char names[NAMES_MOST + 1] = "";
+    struct json_scan scan;
+    struct json_scan_name name;
+    size_t len = 0;
+
+    json_scan_begin(&scan, given->json);
+    if (mine != NULL && theirs != NULL && json_scan_enter(&scan, SCAN_OBJECT))
+        while (json_scan_member(&scan, &name) && json_scan_value(&scan, NULL)) {
+            const json_t *a = json_object_getn(mine, name.text.data, name.text.len);
+            const json_t *b = json_object_getn(theirs, name.text.data, name.text.len);
+
+            if (a == NULL || json_equal(a, b))
+                continue;
+            len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+                                    len == 0 ? "" : ", ", received(name.text).text);
+            if (len > NAMES_MOST)
+                break;
+        }
+    if (len > 0)
+        warning_add(out, arena,
+                    "the %s exists, and PUT does not change it. It keeps its own %s%s. "
+                    "PATCH changes them",
+                    kind == STORE_TOPIC ? "topic" : "queue", names,
+                    len > NAMES_MOST ? "..." : "");
+    json_decref(mine);
+    json_decref(theirs);
 }
 
 /* ------------------------------------------------------------------ patches */

@@ -12,6 +12,7 @@
 #ifndef API_WIRE_METADATA_H
 #define API_WIRE_METADATA_H
 
+#include "api/wire/warning.h"
 #include "claimd/api/limits.h"
 #include "claimd/base/arena.h"
 #include "claimd/base/buf.h"
@@ -35,6 +36,16 @@ metadata_decode(struct bytes body, const struct api_limits *limits, struct arena
  */
 enum status metadata_check_lifetime(const struct store_settings *settings,
                                     const struct api_limits *limits, struct reason *why);
+
+/* Warns of reserved names that are unknown, and of settings that have no effect without others. `queue`: its name. */
+void metadata_warn(const struct store_metadata *metadata, struct bytes queue,
+                   struct arena *arena, struct warnings *out);
+
+/* Warns that an existing queue or topic keeps other values than these, and names the members. */
+void
+metadata_warn_kept(const struct store_metadata *given, const struct store_metadata *kept,
+                   enum store_kind kind, const struct api_limits *limits,
+                   struct arena *arena, struct warnings *out);
 
 /*
  * For a PUT in v1, whose documents have no reserved members: copies _persistence and

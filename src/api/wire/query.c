@@ -60,6 +60,7 @@ query_parse(struct bytes text, struct arena *arena, struct query *out)
 
         pair->name = query_decode(name, true, arena);
         pair->value = query_decode(value, true, arena);
+        pair->used = false;
         if (!bytes_present(pair->name) || !bytes_present(pair->value))
             return ST_NO_MEMORY;
         count += pair->value.len > 0;
@@ -72,10 +73,16 @@ query_parse(struct bytes text, struct arena *arena, struct query *out)
 struct bytes
 query_get(const struct query *q, const char *name)
 {
-    for (size_t i = q->count; i > 0; i--)
-        if (bytes_equal_str(q->pairs[i - 1].name, name))
-            return q->pairs[i - 1].value;
-    return BYTES_NONE;
+    struct bytes value = BYTES_NONE;
+
+    for (size_t i = q->count; i > 0; i--) {
+        if (!bytes_equal_str(q->pairs[i - 1].name, name))
+            continue;
+        q->pairs[i - 1].used = true;
+        if (!bytes_present(value))
+            value = q->pairs[i - 1].value;
+    }
+    return value;
 }
 
 /* True for digits, also with a sign. */
@@ -160,6 +167,7 @@ query_list(const struct query *q, const char *name, bool cut, size_t max,
 
         if (!bytes_equal_str(q->pairs[i].name, name))
             continue;
+        q->pairs[i].used = true;
         while (rest.len > 0) {
             const struct bytes item = cut ? bytes_cut(&rest, ',') : rest;
 
@@ -208,10 +216,11 @@ filters_make(const struct query *q, filter_name_fn *is_filter, struct arena *are
     if (f.all == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < q->count; i++) {
-        const struct query_pair *pair = &q->pairs[i];
+        struct query_pair *pair = &q->pairs[i];
 
         if (!is_filter(pair->name))
             continue;
+        pair->used = true;
         f.all[f.count++] = (struct filter){pair, false};
         if (pair->name.len > f.name_max)
             f.name_max = pair->name.len;

@@ -24,10 +24,11 @@
 struct query_pair {
     struct bytes name;  /* decoded */
     struct bytes value; /* decoded, never empty */
+    bool used;          /* an accessor has returned it */
 };
 
 struct query {
-    const struct query_pair *pairs; /* in the order sent */
+    struct query_pair *pairs; /* in the order sent */
     size_t count;
 };
 

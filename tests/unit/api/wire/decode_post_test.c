@@ -10,7 +10,7 @@ static struct reason why;
 static enum status
 decode(enum post_form form, const char *body)
 {
-    post = (struct decoded_post){NULL, 0};
+    post = (struct decoded_post){.drafts = NULL};
     return decode_post(bytes_str(body), form, &api_limits_default, &f.arena, &post, &why);
 }
 

@@ -7,7 +7,7 @@ static struct reason why;
 static enum status
 decode(enum terms_form form, const char *body)
 {
-    said = (struct decoded_terms){{-7, -7}, 7};
+    said = (struct decoded_terms){.terms = {-7, -7}, .limit = 7};
     reason_init(&why);
     return decode_terms(bytes_str(body), form, &api_limits_default, &said, &why);
 }

@@ -80,7 +80,7 @@ START_TEST(integers_are_decimal)
     ck_assert_int_eq(query_i64(&q, "c", &value), ST_BAD_VALUE);
     ck_assert_int_eq(value, -3);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct query_pair pair = {BYTES_LIT("n"), bytes_str(bad[i])};
+        struct query_pair pair = {.name = BYTES_LIT("n"), .value = bytes_str(bad[i])};
         struct query one = {&pair, 1};
 
         ck_assert_msg(query_i64(&one, "n", &value) == ST_BAD_PARAMETER, "%s", bad[i]);
@@ -115,8 +115,9 @@ START_TEST(booleans_have_seven_spellings_each)
     static const char *const bad[] = {"TRUE", "maybe", "2", "tru", "On"};
 
     for (size_t i = 0; i < 7; i++) {
-        struct query_pair pairs[2] = {{BYTES_LIT("a"), bytes_str(yes[i])},
-                                      {BYTES_LIT("b"), bytes_str(no[i])}};
+        struct query_pair pairs[2] = {
+            {.name = BYTES_LIT("a"), .value = bytes_str(yes[i])},
+            {.name = BYTES_LIT("b"), .value = bytes_str(no[i])}};
         struct query two = {pairs, 2};
         bool a = false, b = true, absent = true;
 
@@ -126,7 +127,7 @@ START_TEST(booleans_have_seven_spellings_each)
         ck_assert(a && !b && absent);
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct query_pair pair = {BYTES_LIT("a"), bytes_str(bad[i])};
+        struct query_pair pair = {.name = BYTES_LIT("a"), .value = bytes_str(bad[i])};
         struct query one = {&pair, 1};
         bool value = true;
 
