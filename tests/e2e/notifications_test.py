@@ -122,6 +122,18 @@ class Notifications(unittest.TestCase):
                              [3, 2, 0, 0])
             self.assertEqual(self.figure(server, "claimd_subscription_backlog_bytes"), 0)
 
+    def test_a_dead_letter_queue_tells_of_each_arrival(self):
+        """At the end of the last claim, when nobody claims again."""
+        with Hooks() as hooks, Server("--ci", "--ci-short", *LOOPBACK) as server:
+            self.assertEqual(self.ask(server, "PUT", "/v2/queues/jobs", {
+                "_max_claim_count": 1, "_dead_letter_queue": "q"}).status, 201)
+            self.subscribe(server, hooks.url + "/a")
+            self.assertEqual(self.ask(server, "POST", "/v2/queues/jobs/messages", {
+                "messages": [{"body": "poison"}]}).status, 201)
+            self.assertEqual(self.ask(server, "POST", "/v2/queues/jobs/claims",
+                                      {"ttl": 1}).status, 201)
+            self.assertEqual(self.bodies(hooks, 1), ["poison"])
+
     def test_loopback_is_told_nothing_unless_it_is_allowed(self):
         with Hooks() as hooks, Server("--log-level", "debug") as server:
             self.subscribe(server, hooks.url.replace("//", "//user:SECRET@") + "/SECRET",

@@ -426,6 +426,17 @@ class Stopping(WorkCase):
         self.assertEqual(runner.out.lines, ["done"] * 25)
         self.assertEqual(self.work("--exit-when-empty", "q", "--", "echo", "done").wait(), 0)
 
+    def test_a_poison_job_is_dead_when_the_queue_is_empty(self):
+        """After its last attempt there is nothing that another runner would have to claim."""
+        self.queue(max_claim_count=3, dead_letter_queue="dead")
+        message, = self.post(1)
+        runner = self.work("--exit-when-empty", "--backoff", "0", "q", "--",
+                           self.script("echo $CLAIMD_DELIVERY_COUNT; exit 1\n"))
+        self.assertEqual(runner.wait(), 0)
+        self.assertEqual(runner.out.lines, ["1", "2", "3"])
+        self.assertEqual(self.server.stats("q"), (0, 0, 0))
+        self.assertEqual(self.details(message, "dead")["last_reason"], "exit status 1")
+
     def test_exit_when_empty_takes_what_its_jobs_post(self):
         """A job that fails without a pause is ready again, and is not left behind."""
         self.post(1)

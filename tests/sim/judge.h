@@ -92,6 +92,9 @@ bool judge_redrive(struct judging *j);
 void judging_enter_draft(struct judging *j, const struct draft *d, const char *id,
                          struct buf *body);
 
+/* Would a draft expire at this place before its delay is over? Then its post is refused. */
+bool judging_expires_delayed(const struct judging *j, int place, const struct draft *d);
+
 /* The ids of the answer from `first` on are new. */
 bool judge_new_ids(struct judging *j, size_t first, size_t count);
 

@@ -61,7 +61,10 @@ code_of_posts(const struct judging *j)
 
         buf_reset(&text, SIZE_MAX);
         operation_write_post(j->op, i, first, &text);
-        if ((q->paused & STORE_PAUSE_POSTS) != 0)
+        for (size_t k = first; k < first + j->op->posts[i].count; k++)
+            if (judging_expires_delayed(j, j->op->posts[i].place, &j->op->drafts[k]))
+                code = 400;
+        if (code == 200 && (q->paused & STORE_PAUSE_POSTS) != 0)
             code = 503;
         else if (most != STORE_UNSET && (int64_t)text.len > most)
             code = 400;

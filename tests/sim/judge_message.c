@@ -11,14 +11,31 @@ first_set(int64_t a, int64_t b, int64_t c)
     return b != STORE_UNSET ? b : c;
 }
 
+static int64_t
+ttl_of(const struct judging *j, int place, const struct draft *d)
+{
+    return first_set(d->ttl_s, j->ledger->queues[place].settings[SETTING_TTL],
+                     j->rules->message_ttl_s);
+}
+
+static int64_t
+delay_of(const struct judging *j, int place, const struct draft *d)
+{
+    return first_set(d->delay_s, j->ledger->queues[place].settings[SETTING_DELAY], 0);
+}
+
+bool
+judging_expires_delayed(const struct judging *j, int place, const struct draft *d)
+{
+    return delay_of(j, place, d) > 0 && delay_of(j, place, d) >= ttl_of(j, place, d);
+}
+
 void
 judging_enter_draft(struct judging *j, const struct draft *d, const char *id,
                     struct buf *body)
 {
-    const struct known_queue *q = judging_queue(j);
-    int64_t ttl_s =
-        first_set(d->ttl_s, q->settings[SETTING_TTL], j->rules->message_ttl_s);
-    int64_t delay_s = first_set(d->delay_s, q->settings[SETTING_DELAY], 0);
+    const int64_t ttl_s = ttl_of(j, j->op->place, d);
+    const int64_t delay_s = delay_of(j, j->op->place, d);
     struct known_message *m;
 
     buf_reset(body, SIZE_MAX);
@@ -71,6 +88,9 @@ judge_post(struct judging *j)
 
     if ((int64_t)j->body_bytes > most)
         return judge_code(j, 400, PROMISE_CONTRACT);
+    for (size_t i = 0; i < j->op->draft_count; i++)
+        if (judging_expires_delayed(j, j->op->place, &j->op->drafts[i]))
+            return judge_code(j, 400, PROMISE_CONTRACT);
     if ((q->paused & STORE_PAUSE_POSTS) != 0)
         return judge_code(j, 503, PROMISE_PAUSED);
     if (!judge_code(j, 201, PROMISE_CONTRACT))

@@ -75,6 +75,20 @@ grows(const struct judging *j)
             setting_len(setting, j->op->value) > setting_len(setting, old));
 }
 
+/* Would messages expire before their delay is over, by the lifetimes that the patch sets? */
+static bool
+patch_is_useless(const struct judging *j)
+{
+    const struct known_queue *q = judging_queue(j);
+    int64_t ttl_s = q->settings[SETTING_TTL], delay_s = q->settings[SETTING_DELAY];
+
+    if (j->op->setting != SETTING_TTL && j->op->setting != SETTING_DELAY)
+        return false;
+    *(j->op->setting == SETTING_TTL ? &ttl_s : &delay_s) = j->op->value;
+    return delay_s != STORE_UNSET && delay_s > 0 &&
+           delay_s >= (ttl_s == STORE_UNSET ? j->rules->message_ttl_s : ttl_s);
+}
+
 static bool
 judge_patch(struct judging *j)
 {
@@ -82,6 +96,8 @@ judge_patch(struct judging *j)
 
     if (!q->exists)
         return judge_code(j, 404, PROMISE_CONTRACT);
+    if (patch_is_useless(j))
+        return judge_code(j, 400, PROMISE_CONTRACT);
     if (!judge_code(j, 200, PROMISE_CONTRACT) || (grows(j) && !judge_admitted(j)))
         return false;
     q->settings[j->op->setting] = j->op->value;
