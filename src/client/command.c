@@ -2,6 +2,7 @@
 #include "client/command.h"
 
 #include "claimd/base/help_text.h"
+#include "claimd/base/nearest.h"
 #include "claimd/json/tree.h"
 #include "client/text.h"
 
@@ -189,6 +190,21 @@ find_option(const struct client_args *args, const char *word,
     return NULL;
 }
 
+static int
+refuse_option(const struct client_args *args, const char *word)
+{
+    struct nearest near = nearest_begin(bytes_of(word, strcspn(word, "=")));
+
+    for (const struct client_option *o = args->command->options; o->name != NULL; o++)
+        nearest_offer(&near, o->name);
+    for (size_t i = 0; i < COMMON_COUNT; i++)
+        nearest_offer(&near, common_options[i].name);
+    return client_misused(args, "%.200s is not an option of %s%s%s%s", word, args->name,
+                          near.found == NULL ? "" : " (did you mean ",
+                          near.found == NULL ? "" : near.found,
+                          near.found == NULL ? "" : "?)");
+}
+
 /* Reads one option at *at, and moves behind it. Returns an exit status. */
 static int
 read_option(struct client_args *args, char *const **at, struct client_settings *settings)
@@ -199,7 +215,7 @@ read_option(struct client_args *args, char *const **at, struct client_settings *
         find_option(args, word, settings, args->values, &place);
 
     if (option == NULL)
-        return client_misused(args, "%.200s is not an option of %s", word, args->name);
+        return refuse_option(args, word);
     if (*place != NULL)
         return client_misused(args, "%s is given twice", option->name);
     if (option->value == NULL && equals != NULL)

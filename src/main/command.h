@@ -73,6 +73,9 @@ bool command_is_of_client(const char *name);
 /* Finds a command, also command_tables, by name. NULL if there is none. */
 const struct command *command_find(const char *name);
 
+/* The name of a command that is like a misspelled one. NULL if there is none. */
+const char *command_nearest(const char *name);
+
 /*
  * Reads the arguments behind the name and runs the command, or prints its help. Returns the exit status.
  */

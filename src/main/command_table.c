@@ -1,4 +1,5 @@
 /* The table of commands: finds a command, reads its arguments and runs it. */
+#include "claimd/base/nearest.h"
 #include "claimd/client/commands.h"
 #include "main/command.h"
 #include "main/help.h"
@@ -47,6 +48,18 @@ command_find(const char *name)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];
     return NULL;
+}
+
+const char *
+command_nearest(const char *name)
+{
+    struct nearest near = nearest_begin(bytes_str(name));
+
+    for (size_t i = 0; i < command_count; i++)
+        nearest_offer(&near, commands[i]->name);
+    for (size_t i = 0; i < client_command_count; i++)
+        nearest_offer(&near, client_commands[i].name);
+    return near.found;
 }
 
 static int

@@ -113,7 +113,11 @@ set_key(void *ctx, const char *section, const char *name, const char *value)
         r->line = line;
     }
     if (option == NULL) {
-        line_error(r, name, "is not an option. See claimd --help all");
+        option = option_nearest(bytes_str(name));
+        (void)snprintf(why, sizeof(why), "is not an option%s%s%s. See claimd --help all",
+                       option == NULL ? "" : " (did you mean ",
+                       option == NULL ? "" : option->name, option == NULL ? "" : "?)");
+        line_error(r, name, why);
         return 1;
     }
     origin = &r->config->origins[option - options];

@@ -258,8 +258,11 @@ read_option(struct args *args, struct config *config, struct config_errors *erro
     if (is_named && !is_file)
         option = option_find(bytes_str(name));
     if (!is_file && option == NULL) {
-        config_error(errors, "command line: %s is not an option. See claimd --help all",
-                     shown);
+        option = is_named ? option_nearest(bytes_str(name)) : NULL;
+        config_error(errors,
+                     "command line: %s is not an option%s%s%s. See claimd --help all",
+                     shown, option == NULL ? "" : " (did you mean the option ",
+                     option == NULL ? "" : option->name, option == NULL ? "" : "?)");
         return;
     }
     value = option_value(args, option != NULL && option_is_switch(option), value);

@@ -109,6 +109,9 @@ main(int argc, char **argv)
         return exec_program(command->program, argv + 1);
     if (command != NULL)
         return command_run(command, argv + 2);
+    if (argc > 1 && argv[1][0] != '-' && command_nearest(argv[1]) != NULL)
+        return command_fails(COMMAND_USAGE, "%s is not a command. Did you mean %s?",
+                             argv[1], command_nearest(argv[1]));
     (void)mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD); /* a failure only costs speed */
     (void)mallopt(M_TRIM_THRESHOLD, TRIM_THRESHOLD);
     clock_init_system(&clock);

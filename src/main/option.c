@@ -1,5 +1,6 @@
 #include "main/option.h"
 
+#include "claimd/base/nearest.h"
 #include "claimd/http/listen.h"
 
 #include <stdarg.h>
@@ -28,6 +29,16 @@ option_find(struct bytes name)
         if (bytes_equal_str(name, options[i].name))
             return &options[i];
     return NULL;
+}
+
+const struct option *
+option_nearest(struct bytes name)
+{
+    struct nearest near = nearest_begin(name);
+
+    for (size_t i = 0; i < option_count; i++)
+        nearest_offer(&near, options[i].name);
+    return near.found == NULL ? NULL : option_find(bytes_str(near.found));
 }
 
 /* Cuts the suffix off a size, and returns its power of two. 0 without a suffix. */

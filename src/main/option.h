@@ -51,6 +51,9 @@ struct option {
 extern const struct option options[];
 extern const size_t option_count;
 
+/* The option whose name is like a misspelled one. NULL if there is none. */
+const struct option *option_nearest(struct bytes name);
+
 /* Finds an option by name. NULL if there is none. */
 const struct option *option_find(struct bytes name);
 

@@ -510,6 +510,7 @@ class Arguments(CommandCase):
     def test_wrong_arguments_are_named_with_the_help(self):
         for words, text in (((), "post needs a queue"),
                             (("q", "--nonsense"), "--nonsense is not an option of post"),
+                            (("q", "--tll", "1"), "--tll is not an option of post (did you mean --ttl?). See"),
                             (("q", "x", "--ttl"), "--ttl needs a value"),
                             (("q", "x", "--ttl", "60", "--ttl=60"), "--ttl is given twice"),
                             (("q", "x", "--json=1"), "--json takes no value"),
@@ -521,6 +522,12 @@ class Arguments(CommandCase):
                             (("q", "x", "--project", "a\nb"), "--project has the end of a line")):
             self.fails(2, text, "post", *words)
         self.fails(2, "x is one argument too many. See claimd claim --help", "claim", "q", "x")
+
+    def test_a_misspelled_command_or_option_is_like_the_right_one(self):
+        for words, text in ((("pots", "q"), "claimd: pots is not a command. Did you mean post?\n"),
+                            (("--max-memroy=1G",), "(did you mean the option max_memory?). See"),
+                            (("nonsense",), "nonsense is not an option")):
+            self.fails(2, text, *words)
 
     def test_a_project_is_required(self):
         commands = Commands(self.server.url, project=None)

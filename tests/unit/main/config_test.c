@@ -860,9 +860,8 @@ START_TEST(an_error_is_one_line_for_any_value)
     begin(&l);
     arg(&l, "--lis\nten\033=1");
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
-    ck_assert_str_eq(
-        l.error,
-        "claimd: command line: --lis?ten? is not an option. See claimd --help all\n");
+    ck_assert_str_eq(l.error, "claimd: command line: --lis?ten? is not an option (did "
+                              "you mean the option listen?). See claimd --help all\n");
 }
 
 START_TEST(a_bad_address_to_listen_on_is_an_error_of_its_source)
