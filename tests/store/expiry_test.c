@@ -169,29 +169,6 @@ STORE_TEST(a_delayed_message_takes_its_own_place_when_its_delay_is_over)
     expect(f, 1, 2, 3, 4);
 }
 
-STORE_TEST(a_message_delayed_beyond_its_life_is_never_handed_out)
-{
-    post_with(f, 60, 900);
-    wait_ms(f, 59999);
-    ck_assert(id_empty(take(f, 1)));
-    expect_there(f, true);
-    wait_ms(f, 1);
-    expect_there(f, false);
-    wait_s(f, 900);
-    ck_assert(id_empty(take(f, 1)));
-}
-
-STORE_TEST(delay_and_life_that_end_together_leave_nothing)
-{
-    post_with(f, 60, 60);
-    wait_ms(f, 59999);
-    expect_there(f, true);
-    wait_ms(f, 1);
-    pop(f, 1);
-    expect_nothing(f);
-    expect_there(f, false);
-}
-
 STORE_TEST(a_message_outlives_its_claim_by_the_grace)
 {
     post_with(f, 60, 0);

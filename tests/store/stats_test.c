@@ -74,7 +74,7 @@ STORE_TEST(expired_messages_are_neither_counted_nor_shown)
     post_with(f, 120, 0);
     post_with(f, 180, 0);
     post_with(f, 60, 0);
-    post_with(f, 90, 100);
+    post_with(f, 90, 80);
     wait_ms(f, 89999);
     now = stats(f);
     ck_assert_uint_eq(now.total, 3);
