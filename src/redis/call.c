@@ -275,8 +275,8 @@ missing_keys(const struct call *c)
     return c->where != NULL && wanted > c->key_count ? wanted : 0;
 }
 
-/* Expires what is due, because a script that only reads must not do so, and moves dead letters. ST_AGAIN: done, call the script again.
- * */
+/* Expires what is due, because a script that only reads must not do so, and moves dead letters. ST_AGAIN:
+ * done, call the script again. */
 static enum status
 expire_due(struct call *c)
 {
@@ -294,9 +294,11 @@ expire_due(struct call *c)
 
 /* True for a status that this call cannot have. */
 static bool
-is_unexpected(const struct call *c, int64_t status)
+is_unexpected(const struct call *c, enum script script, int64_t status)
 {
     return status == RESPONSE_NEEDS_FEED || status == RESPONSE_NEEDS_FENCE ||
+           (status == RESPONSE_EXPIRE_FIRST &&
+            (c->where == NULL || script == SCRIPT_queue_expire)) ||
            (status > RESPONSE_EXPIRE_FIRST && c->key == NULL);
 }
 
@@ -327,7 +329,7 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     }
     if (st == ST_OK &&
         (!shape_check(c->request.response, script_shape(script), c->most) ||
-         is_unexpected(c, call_integer(c, 0))))
+         is_unexpected(c, script, call_integer(c, 0))))
         st = reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
                          "the response of the script %s has an unexpected form",
                          script_function(script).data);
@@ -337,7 +339,7 @@ call_run(struct call *c, enum script script, enum call_kind kind)
         redis_warn(c->store, c->why.text);
     if (st != ST_OK)
         return st;
-    ENSURE(!is_unexpected(c, call_integer(c, 0)));
+    ENSURE(!is_unexpected(c, script, call_integer(c, 0)));
     c->repeated = call_integer(c, 0) == RESPONSE_REPEATED;
     return statuses[call_integer(c, 0)];
 }

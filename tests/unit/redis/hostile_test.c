@@ -169,8 +169,9 @@ static const char *const strange[] = {
     "*3\r\n:0\r\n:1\r\n$-1\r\n",           /* no name */
     "*3\r\n:0\r\n:1\r\n*1\r\n$1\r\na\r\n", /* a list instead of a name */
     "*2\r\n$2\r\nOK\r\n:1\r\n",            /* no status */
-    "*1\r\n:15\r\n",                       /* nor is that one */
-    "*1\r\n:12\r\n",                       /* it has had all keys */
+    "*1\r\n:19\r\n",                       /* nor is that one */
+    "*1\r\n:13\r\n",                       /* it has had all keys */
+    "*1\r\n:15\r\n",                       /* there is no queue to expire */
     "*0\r\n",
     "*-1\r\n",
     "$-1\r\n",
