@@ -252,7 +252,7 @@ class Version2(EachVersion, ClientCase):
 
     def test_delayed_messages_are_not_claimed(self):
         queue = self.connect().queue("q")
-        queue.post([{"body": 1, "ttl": 300, "delay": 600}])
+        queue.post([{"body": 1, "ttl": 900, "delay": 600}])
         self.assertEqual(list(queue.claim(ttl=60, grace=60)), [])
         self.assertEqual(len(list(queue.messages(echo=True, include_delayed=True))), 1)
 

@@ -279,7 +279,7 @@ class Story(unittest.TestCase):
         self.post("short", 1, ttl=1)
         eventually(lambda: self.server_says("claimd_messages_expired_total") == 1)
         self.counts["messages_expired"] += 1
-        self.post("late", 3, delay=300)
+        self.post("late", 3, delay=299)
         self.ask("PUT", "/v2/queues/once", {"_max_claim_count": 1, "_dead_letter_queue": "dead"},
                  201)
         self.post("once", 1)

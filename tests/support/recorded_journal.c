@@ -239,9 +239,11 @@ finish(struct recorder *r)
         .client = BYTES_LIT("worker"), .items = items, .count = 3, .atomic = true};
     struct store_redrive back = {.limit = 10};
     struct store_redriven moved;
+    struct store_settings set = strict("fallen");
 
+    set.max_claim_count = 2;
     use(f, "tried");
-    make_with(f, "", strict("fallen"));
+    make_with(f, "", set);
     post(f, 3);
     claim = take(f, 3);
     request.claim_id = store_id_bytes(&claim);

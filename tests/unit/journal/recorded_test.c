@@ -412,15 +412,14 @@ START_TEST(a_claim_that_ended_meanwhile_is_over)
 {
     use(&r.f, "strict");
     list_free(&r.f);
-    expect_bodies("13");
-    ck_assert_int_eq(first_seen()->claim_count, 1);
+    expect_bodies(""); /* 13 was on its last attempt, and is in "letters" */
 }
 
 START_TEST(dead_letters_have_moved_with_their_ids)
 {
     use(&r.f, "letters");
     list_free(&r.f);
-    expect_bodies("12 20"); /* 20 came from a queue in memory, and was kept */
+    expect_bodies("12 20 13"); /* 20 came from a queue in memory, and was kept */
     ck_assert_str_eq(first_seen()->id.text, id_of_12);
     ck_assert_int_eq(first_seen()->ttl_s, 86400);
     ck_assert_int_eq(first_seen()->claim_count, 0);
@@ -499,5 +498,5 @@ START_TEST(a_recovered_journal_can_be_compacted_and_recovered_again)
     expect_bodies("2");
     use(&r.f, "letters");
     list_free(&r.f);
-    expect_bodies("12 20");
+    expect_bodies("12 20 13");
 }

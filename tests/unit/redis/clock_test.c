@@ -86,7 +86,7 @@ LOOP_TEST(lives_delays_and_claims_are_as_long_at_each, FRONTS)
     struct store_stats stats;
 
     post(_i, 60, 0);    /* it would be over at the one that is ahead, */
-    post(_i, 300, 300); /* and this delay, too */
+    post(_i, 301, 300); /* and this delay, too */
     for (int i = 0; i < FRONTS; i++) {
         ck_assert_int_eq(
             store_queue_stats(fronts[i], STORE_AT(now_ms(i)), &queue, &stats), ST_OK);
