@@ -86,16 +86,47 @@ check_delay(const struct config *config, struct config_errors *errors)
             option_where(config, "default_message_ttl").text);
 }
 
+/*
+ * Sizes for which 0 means none, and below which no post or notification could succeed. A smaller one lacks
+ * its suffix. A journal needs space for the current segment, two spare ones, and a checkpoint before it frees any.
+ */
+static const struct {
+    const char *name;
+    int64_t least;
+    const char *text;
+} least_sizes[] = {
+    {"max_memory", 1 << 20, "1M"},
+    {"journal_max_bytes", 32 << 20, "32M"},
+    {"project_max_bytes", 1 << 10, "1K"},
+    {"subscription_backlog", 1 << 10, "1K"},
+};
+
+static void
+check_sizes(const struct config *config, struct config_errors *errors)
+{
+    enum { GIGABYTES_MOST = 64 };
+
+    for (size_t i = 0; i < sizeof(least_sizes) / sizeof(least_sizes[0]); i++) {
+        const char *name = least_sizes[i].name;
+        const int64_t size = option_number(option_find(bytes_str(name)), config);
+        char meant[48] = "";
+
+        if (size <= 0 || size >= least_sizes[i].least || !options_are_known(config, name))
+            continue;
+        if (size < 1024)
+            (void)snprintf(meant, sizeof(meant), ". Did you mean %lld%s?",
+                           (long long)size, size < GIGABYTES_MOST ? "G" : "M");
+        config_error(errors, "%s is %lld byte%s (%s). It must be 0 or at least %s%s",
+                     name, (long long)size, size == 1 ? "" : "s",
+                     option_where(config, name).text, least_sizes[i].text, meant);
+    }
+}
+
 static void
 check_numbers(const struct config *config, struct config_errors *errors)
 {
     /* A post is one record in one frame. Half of the frame is for the rest of the record. */
     enum { POST_MOST = 8 << 20 };
-    /*
-     * Below, there is no space for the current segment, two spare ones, and a checkpoint before it frees
-     * any. Then claimd would refuse every post.
-     */
-    enum { JOURNAL_LEAST = 32 << 20 };
 
     if (options_are_known(config, "shards") &&
         (config->shards & (config->shards - 1)) != 0)
@@ -108,11 +139,6 @@ check_numbers(const struct config *config, struct config_errors *errors)
             "max_messages_post_size must be at most 8M with a journal, not %lld (%s)",
             (long long)config->limits.max_messages_post_size,
             option_where(config, "max_messages_post_size").text);
-    if (options_are_known(config, "journal_max_bytes") &&
-        config->journal_max_bytes != 0 && config->journal_max_bytes < JOURNAL_LEAST)
-        config_error(errors, "journal_max_bytes must be 0 or at least 32M, not %lld (%s)",
-                     (long long)config->journal_max_bytes,
-                     option_where(config, "journal_max_bytes").text);
 }
 
 static void
@@ -283,6 +309,7 @@ config_check(const struct config *config, bool complete, struct config_errors *e
         check_delay(config, errors);
     }
     check_numbers(config, errors);
+    check_sizes(config, errors);
     check_store(config, errors);
     check_listeners(config, errors);
     check_proxies(config, errors);

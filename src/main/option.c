@@ -63,12 +63,13 @@ refuse_number(const struct option *option, char why[CONFIG_ERROR_CAP], const cha
 {
     const char *word = option->words == NULL ? "" : option->words;
     const char *or_else = option->words == NULL ? "" : " or ";
+    const char *unit = option->kind == OPTION_SIZE && kind[0] == '\0' ? " bytes" : "";
 
     if (option->max == INT64_MAX)
-        return refuse_value(why, "must be %s%s%sat least %lld", word, or_else, kind,
-                            (long long)option->min);
-    return refuse_value(why, "must be %s%s%s%lld to %lld", word, or_else, kind,
-                        (long long)option->min, (long long)option->max);
+        return refuse_value(why, "must be %s%s%sat least %lld%s", word, or_else, kind,
+                            (long long)option->min, unit);
+    return refuse_value(why, "must be %s%s%s%lld to %lld%s", word, or_else, kind,
+                        (long long)option->min, (long long)option->max, unit);
 }
 
 static enum status

@@ -60,7 +60,7 @@ const struct option options[] = {
         "half", NULL,
         "Memory for messages and responses. Beyond three quarters of it, claimd responds "
         "to posts with 503. half means half of the memory of the machine or the control "
-        "group. 0 sets no limit."),
+        "group. 0 sets no limit. The minimum is 1M."),
     NUMBER(
         0, max_connections, 1, 1000000, "N", "10000",
         "Maximum number of open connections. claimd responds with 503 to further ones."),
@@ -130,8 +130,9 @@ const struct option options[] = {
           "responds with 429. 0 sets no limit."),
     QUOTA(OPTION_NUMBER, "project_max_messages", messages, INT64_MAX, "N",
           "Maximum number of messages per project, in all its queues. 0 sets no limit."),
-    QUOTA(OPTION_SIZE, "project_max_bytes", bytes, INT64_MAX, "SIZE",
-          "Maximum size of all message bodies per project. 0 sets no limit."),
+    QUOTA(
+        OPTION_SIZE, "project_max_bytes", bytes, INT64_MAX, "SIZE",
+        "Maximum size of all message bodies per project, at least 1K. 0 sets no limit."),
     QUOTA(OPTION_NUMBER, "project_max_connections", connections, 1000000, "N",
           "Maximum number of open connections per project. 0 sets no limit."),
     QUOTA(OPTION_NUMBER, "project_max_waiters", waiters, 1000000, "N",
@@ -159,9 +160,9 @@ const struct option options[] = {
           "Maximum number of messages that a claim or a pop takes."),
     LIMIT(0, max_subscriptions_per_page, 1, 10000, "N",
           "Maximum value of limit in a listing of subscriptions."),
-    ROW(0, OPTION_SIZE, "max_queue_metadata", limits.max_queue_metadata, 2, 67108864,
+    ROW(0, OPTION_SIZE, "max_queue_metadata", limits.max_queue_metadata, 256, 67108864,
         NULL, "SIZE", CONTRACT, NULL, "Maximum size of a request that sets metadata."),
-    ROW(0, OPTION_SIZE, "max_messages_post_size", limits.max_messages_post_size, 2,
+    ROW(0, OPTION_SIZE, "max_messages_post_size", limits.max_messages_post_size, 256,
         67108864, NULL, "SIZE", CONTRACT, NULL,
         "Maximum size of a request that posts messages."),
 #undef GROUP
@@ -304,9 +305,10 @@ const struct option options[] = {
     TEXT(0, public_url, "URL", "none", "https://mq.example.org",
          "URL under which subscribers reach this server. Requests to confirm a "
          "subscription contain it."),
-    SIZE(0, subscription_backlog, 0, INT64_MAX, "64M",
-         "Maximum size of the messages of a queue that claimd has yet to deliver to "
-         "subscribers. Beyond it, claimd drops the oldest. 0 sets no limit."),
+    SIZE(
+        0, subscription_backlog, 0, INT64_MAX, "64M",
+        "Maximum size of the messages of a queue that claimd has yet to deliver to "
+        "subscribers, at least 1K. Beyond it, claimd drops the oldest. 0 sets no limit."),
     TEXT(0, smtp_server, "URL", "none", "smtps://mail.example.org:465",
          "Mail server for mailto: subscribers. With none, their notifications fail "
          "permanently."),

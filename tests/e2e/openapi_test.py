@@ -920,11 +920,12 @@ class LimitedQueues(Limited, Case):
 class LimitedMessages(Limited, Case):
     options = ("--project-max-messages=1",)
     rationed, title = POST | {FINISH}, "Too many messages"
+    body = 1
 
     def prepare(self):
         self.make()
         for kind in ("queues", "topics"):
-            self.ask("POST", "/v2/%s/q/messages" % kind, {"messages": [{"body": 1}]})
+            self.ask("POST", "/v2/%s/q/messages" % kind, {"messages": [{"body": self.body}]})
 
     def input(self, operation):
         if operation["operationId"] == "finishMessages":
@@ -933,8 +934,9 @@ class LimitedMessages(Limited, Case):
 
 
 class LimitedBytes(LimitedMessages):
-    options = ("--project-max-bytes=1",)
+    options = ("--project-max-bytes=1K",)
     title = "Too many bytes"
+    body = "x" * 1022  # and two quotes
 
 
 class LimitedRequests(Limited, Case):

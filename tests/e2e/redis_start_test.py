@@ -118,7 +118,7 @@ class Words(RedisCase):
                 (("--ci",), "ci", "memory"),
                 (("--project-max-messages", "5"), "project_max_messages", "Redis"),
                 (("--project-max-queues", "5"), "project_max_queues", "Redis"),
-                (("--project-max-bytes", "5"), "project_max_bytes", "Redis"),
+                (("--project-max-bytes", "5K"), "project_max_bytes", "Redis"),
                 (("--store-threads", "0"), "store-threads")):
             with self.subTest(options=options):
                 self.assert_nonsense(url, *parts, options=options)

@@ -462,9 +462,10 @@ class Output(unittest.TestCase):
 
     def test_without_one_there_are_only_warnings(self):
         with tempfile.TemporaryDirectory() as folder:
-            done = run("--max-memory", "1", script="""
+            done = run("--max-memory", "1M", script="""
 try:
-    post()
+    for _ in range(20):
+        ask("POST", "/v2/queues/jobs/messages", {"messages": [{"body": "x" * 200000}]})
 except AssertionError:
     pass""", env=environment(TMPDIR=folder))
             self.assertEqual(done.returncode, 0)

@@ -493,12 +493,12 @@ START_TEST(journal_max_bytes_has_a_minimum)
     begin(&l);
     arg(&l, "--journal=somewhere");
     file(&l, "journal_max_bytes = 33554431\n");
-    expect_error(&l, "journal_max_bytes must be 0 or at least 32M, not 33554431 "
-                     "(/tmp/claimd-config-");
-    ck_assert_ptr_nonnull(strstr(l.error, ":1)"));
+    expect_error(&l, "journal_max_bytes is 33554431 bytes (/tmp/claimd-config-");
+    ck_assert_ptr_nonnull(strstr(l.error, ":1). It must be 0 or at least 32M\n"));
     begin(&l);
     arg(&l, "--journal-max-bytes=1"); /* also without a journal */
-    expect_error(&l, "journal_max_bytes must be 0 or at least 32M, not 1 (");
+    expect_error(&l, "journal_max_bytes is 1 byte (command line). It must be 0 or at "
+                     "least 32M. Did you mean 1G?");
     ck_assert_uint_eq(l.errors, 1);
     begin(&l);
     arg(&l, "--journal=somewhere");
@@ -518,8 +518,9 @@ START_TEST(sizes_have_suffixes_and_bounds)
         int64_t size; /* -1: an error */
     } rows[] = {
         {"--max-memory=0", 0},
-        {"--max-memory=512", 512},
-        {"--max-memory=3k", 3 * 1024},
+        {"--max-memory=1048576", 1048576},
+        {"--max-memory=1048575", -1},
+        {"--max-memory=1024k", 1024 * 1024},
         {"--max-memory=512M", 512 * 1024 * 1024},
         {"--max-memory=2G", INT64_C(2) << 30},
         {"--max-memory=8388607T", INT64_C(8388607) << 40},
@@ -541,6 +542,39 @@ START_TEST(sizes_have_suffixes_and_bounds)
                       rows[i].text, l.error);
         if (rows[i].size >= 0)
             ck_assert_int_eq(l.config.max_memory, rows[i].size);
+    }
+}
+
+START_TEST(a_size_that_lacks_its_suffix_is_refused)
+{
+    static const struct {
+        const char *text, *error; /* NULL: fine */
+    } rows[] = {
+        {"--max-memory=2",
+         "claimd: max_memory is 2 bytes (command line). It must be 0 or "
+         "at least 1M. Did you mean 2G?\n"},
+        {"--max-memory=512", "at least 1M. Did you mean 512M?\n"},
+        {"--max-memory=3k", "max_memory is 3072 bytes (command line). It must be 0 or at "
+                            "least 1M\n"},
+        {"--project-max-bytes=1023", "It must be 0 or at least 1K. Did you mean 1023M?"},
+        {"--project-max-bytes=1K", NULL},
+        {"--subscription-backlog=64", "It must be 0 or at least 1K. Did you mean 64M?"},
+        {"--subscription-backlog=0", NULL},
+        {"--max-messages-post-size=4", "must be 256 to 67108864 bytes (received \"4\")"},
+        {"--max-queue-metadata=64", "must be 256 to 67108864 bytes (received \"64\")"},
+        {"--max-queue-metadata=256", NULL},
+        {"--max-header-size=16", "must be 1024 to 1048576 bytes (received \"16\")"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct loading l;
+
+        begin(&l);
+        arg(&l, rows[i].text);
+        if (rows[i].error != NULL)
+            expect_error(&l, rows[i].error);
+        else
+            ck_assert_msg(load(&l) == ST_OK, "%s: %s", rows[i].text, l.error);
     }
 }
 
