@@ -8,9 +8,9 @@
 --   memory  grows
 local w = open_queue()
 local set = read_settings(w)
+if not w and ARGV[2] == '' then return { NOT_FOUND } end
 if is_never_ready(set) then return { NEVER_READY } end
 if not w then
-    if ARGV[2] == '' then return { NOT_FOUND } end
     if not F then return { NEEDS_FENCE } end
     w = make_queue(ARGV[2])
 end

@@ -21,7 +21,7 @@ static const struct store_queue queue = {{"p", 1}, {"q", 1}, STORE_QUEUE};
 static void
 world_open(struct world *w, uint64_t seed)
 {
-    w->disk = sim_disk_new(seed);
+    *w = (struct world){.disk = sim_disk_new(seed)};
     w->p = (struct journalled){.disk = w->disk, .segment_bytes = SEGMENT, .seed = seed};
     journalled_start(&w->p, START_MS);
 }
