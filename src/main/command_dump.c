@@ -4,6 +4,7 @@
  */
 #include "claimd/api/dump.h"
 #include "claimd/base/server_url.h"
+#include "claimd/base/streams.h"
 #include "claimd/engine/engine.h"
 #include "claimd/json/scan.h"
 #include "claimd/web/curl_library.h"
@@ -11,7 +12,6 @@
 #include "main/text_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,7 +318,7 @@ run_dump(const struct command_args *args)
     struct command_journal j;
     int status = COMMAND_FAILED;
 
-    if (fcntl(STDOUT_FILENO, F_GETFD) < 0) /* the next open() would take its place */
+    if (streams_output_is_closed())
         return command_fails(COMMAND_FAILED, "standard output is closed");
     if (journal != NULL &&
         (args->values[URL] != NULL || args->values[DUMP_TOKEN_FILE] != NULL))
