@@ -75,13 +75,14 @@ bool client_header_value(struct bytes line, const char *name, char *out, size_t 
 /* ------------------------------------------------------------------ whole requests */
 
 struct client_request {
-    const char *method; /* NULL: GET, or POST with a body */
-    const char *path;   /* with its query */
-    struct bytes body;  /* JSON; absent: none */
-    const char *key;    /* Idempotency-Key; NULL: none */
-    int64_t wait_s;     /* long polling; 0: none */
-    const char *
-        member; /* that the document of a success has; NULL: there is no document (204) */
+    const char *method;  /* NULL: GET, or POST with a body */
+    const char *path;    /* with its query */
+    struct bytes body;   /* JSON; absent: none */
+    const char *type;    /* of the body; NULL: application/json */
+    const char *key;     /* Idempotency-Key; NULL: none */
+    int64_t wait_s;      /* long polling; 0: none */
+    const char *member;  /* that the document of a success has; NULL: there is no document
+                           (204, or 201 for a PUT) */
     bool may_be_empty;   /* 204 is a success in spite of `member` */
     bool details;        /* Prefer: details */
     bool text;           /* the response is a text, not JSON */

@@ -3,6 +3,8 @@
 
 #include "claimd/base/help_text.h"
 #include "claimd/base/nearest.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
 #include "claimd/json/tree.h"
 #include "client/text.h"
 
@@ -411,6 +413,28 @@ path_done(struct buf *out)
         return out->data;
     (void)client_no_memory();
     return NULL;
+}
+
+bool
+word_is_utf8(struct bytes word)
+{
+    const unsigned char *at = (const unsigned char *)word.data, *end = at + word.len;
+
+    while (at != NULL && at < end)
+        at = *at < 0x80 ? at + 1 : utf8_pass(at, end);
+    return at != NULL;
+}
+
+void
+word_write_json(struct buf *out, struct bytes word)
+{
+    struct json_scan scan;
+
+    json_scan_begin(&scan, word);
+    if (json_scan_value(&scan, NULL) && json_scan_end(&scan) == ST_OK)
+        buf_bytes(out, bytes_trim(word));
+    else
+        json_string_write(out, word);
 }
 
 int

@@ -82,6 +82,11 @@ path_of_queue(struct buf *out, const char *root, const char *queue, const char *
 /* Ends a text of requests with a NUL. NULL without memory, after an error message. */
 const char *path_done(struct buf *out);
 
+bool word_is_utf8(struct bytes word);
+
+/* Appends a word in UTF-8 as a JSON value: JSON stays JSON, and any other text becomes a string. */
+void word_write_json(struct buf *out, struct bytes word);
+
 /* Prints a document as one line of JSON. Returns an exit status. */
 int print_json(struct bytes document);
 int print_tree(struct mem *mem, const json_t *tree);

@@ -96,25 +96,6 @@ post_batch(struct posting *p)
     return status;
 }
 
-static bool
-is_json(struct bytes text)
-{
-    struct json_scan scan;
-
-    json_scan_begin(&scan, text);
-    return json_scan_value(&scan, NULL) && json_scan_end(&scan) == ST_OK;
-}
-
-static bool
-is_utf8(struct bytes text)
-{
-    const unsigned char *at = (const unsigned char *)text.data, *end = at + text.len;
-
-    while (at != NULL && at < end)
-        at = *at < 0x80 ? at + 1 : utf8_pass(at, end);
-    return at != NULL;
-}
-
 /* Adds a message to the batch, and sends full ones. Returns an exit status. */
 static int
 post_one(struct posting *p, struct bytes body)
@@ -122,7 +103,7 @@ post_one(struct posting *p, struct bytes body)
     int status = CLIENT_GOOD;
 
     p->read++;
-    if (!is_utf8(body))
+    if (!word_is_utf8(body))
         return client_fails(CLIENT_USAGE,
                             "body %lld is not UTF-8. Encode it, for example with base64",
                             (long long)p->read);
@@ -134,10 +115,10 @@ post_one(struct posting *p, struct bytes body)
     if (p->batched++ > 0)
         buf_byte(&p->batch, ',');
     buf_str(&p->batch, "{\"body\":");
-    if (!p->as_string && is_json(body))
-        buf_bytes(&p->batch, bytes_trim(body));
-    else
+    if (p->as_string)
         json_string_write(&p->batch, body);
+    else
+        word_write_json(&p->batch, body);
     if (p->ttl_s >= 0)
         buf_printf(&p->batch, ",\"ttl\":%lld", (long long)p->ttl_s);
     if (p->delay_s >= 0)

@@ -132,6 +132,8 @@ is_expected(const struct client_request *q, const struct client_response *respon
         return response->status == 200;
     if (response->status == 204)
         return q->member == NULL || q->may_be_empty;
+    if (response->status == 201 && q->member == NULL)
+        return response->location[0] != '\0';
     return q->member != NULL && json_object_get(response->document, q->member) != NULL;
 }
 
@@ -172,7 +174,8 @@ add_headers(const struct client *c, const struct client_request *q,
         named.project = q->project;
     return client_add_headers(&named, list) &&
            (!bytes_present(q->body) ||
-            client_add_header(list, "Content-Type: application/json")) &&
+            client_add_header(list, "Content-Type: %s",
+                              q->type == NULL ? "application/json" : q->type)) &&
            (q->key == NULL || client_add_header(list, "Idempotency-Key: %s", q->key)) &&
            (q->wait_s <= 0 ||
             client_add_header(list, "Prefer: wait=%lld", (long long)q->wait_s)) &&

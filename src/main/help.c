@@ -60,7 +60,7 @@ static const struct help_entry exits[] = {
 
 /* ------------------------------------------------------------------ help */
 
-enum { SHORT_NAME = 28, SHORT_LINE = 32 };
+enum { SHORT_NAME = 31, SHORT_LINE = 32 };
 
 static void
 print_entries(const char *heading, const struct help_entry *entries, FILE *to)

@@ -61,7 +61,7 @@ class Commands(PageCase):
         self.metadata("jobs", max_claim_count=5, dead_letter_queue="jobs-dead")
         self.bash("claimd post jobs dead; claimd work jobs --max-jobs 1 -- sh -c 'exit 65'")
         examples = walk.blocks(page("docs", "commands.md"), "bash")
-        self.assertEqual(len(examples), 8)
+        self.assertEqual(len(examples), 9)
         out, err = self.bash("".join(examples))
         self.assertEqual(err, "")
         # 13 posted, two claimed, one deleted, one delayed, and the dead letter is back.
@@ -70,6 +70,8 @@ class Commands(PageCase):
         self.assertEqual(len(re.findall("^[0-9a-f]{24}$", out, re.M)), 13)
         for text in ("1 message would move, 0 remain", "1 message moved, 0 remain",
                      "0 messages of jobs-dead would be deleted", "CLAIMD OK", "no database",
+                     'mail: _max_claim_count=5 _dead_letter_queue="mail-dead" team="blue" ',
+                     'mail: _max_claim_count=5 _dead_letter_queue="mail-dead" _default_message_ttl=86400 ',
                      "jobs: claims paused, posts open", "jobs (paused)", "jobs: claims open, posts open"):
             self.assertIn(text, out)
 

@@ -278,7 +278,8 @@ class Views(CommandCase):
                       ("delete", "nothing-here", 24 * "a"), ("purge", "nothing-here", "--yes"),
                       ("delete", "nothing-here", 24 * "a", "--claim", 24 * "c"),
                       ("release", "nothing-here", 24 * "c"), ("pause", "nothing-here"),
-                      ("resume", "nothing-here"), ("redrive", "nothing-here", "--yes")):
+                      ("resume", "nothing-here"), ("redrive", "nothing-here", "--yes"),
+                      ("set", "nothing-here"), ("set", "nothing-here", "a=1")):
             self.fails(1, text, *words)
         self.assertEqual(self.good("queues", "--q", "nothing-here").count("\n"), 1)
         self.good("post", self.queue, "x")
@@ -450,6 +451,109 @@ class Views(CommandCase):
         self.fails(1, "Not found", "release", self.queue, claim, "--reason", "x")
         self.assertEqual(self.bodies(), ["a", "b"])
         self.fails(1, "reason", "release", self.queue, "x", ids[0], "--reason", "y" * 2000)
+
+
+class Settings(CommandCase):
+    """claimd create and set."""
+
+    DEFAULTS = {"_max_messages_post_size": 262144, "_default_message_ttl": 3600, "_default_message_delay": 0,
+                "_dead_letter_queue": None, "_dead_letter_queue_messages_ttl": None, "_max_claim_count": None,
+                "_enable_encrypt_messages": False}
+
+    def shown(self):
+        return json.loads(self.server.ask("GET", "/v2/queues/" + self.queue).body)
+
+    def own(self):
+        """The settings without the defaults."""
+        return {name: value for name, value in self.shown().items()
+                if name not in self.DEFAULTS or value != self.DEFAULTS[name]}
+
+    def test_create_sets_json_and_texts_and_prints_them_with_the_defaults(self):
+        line = self.good("create", self.queue, "_max_claim_count=5", "_dead_letter_queue=dead", "team=blue",
+                         'list=[1, "a b"]', 'text="7"', "equal=a=b", "half=0.50")
+        self.assertTrue(line.startswith(
+            self.queue + ': _max_claim_count=5 _dead_letter_queue="dead" team="blue" list=[1,"a b"] '
+            'text="7" equal="a=b" half=0.5 '), line)
+        self.assertIn(" _default_message_ttl=3600 ", line)
+        self.assertNotIn("null", line)
+        self.assertEqual(line.count("\n"), 1)
+        self.assertEqual(self.own(), {"_max_claim_count": 5, "_dead_letter_queue": "dead", "team": "blue",
+                                      "list": [1, "a b"], "text": "7", "equal": "a=b", "half": 0.5})
+
+    def test_create_without_settings(self):
+        self.assertEqual(json.loads(self.good("create", self.queue, "--json")), self.shown())
+        self.assertEqual(self.shown().keys() - self.DEFAULTS.keys(), set())
+        self.good("peek", self.queue)  # it exists
+
+    def test_create_of_a_queue_with_other_settings_fails_and_changes_nothing(self):
+        words = "_max_claim_count=5", "_dead_letter_queue=dead", "list=[1, 2.0]", "_retry_policy={}"
+        line = self.good("create", self.queue, *words)
+        before = self.shown()
+        for again in (words, words[:1], (), ("_default_message_ttl=3600",), ("_enable_encrypt_messages=null",),
+                      ("_default_message_delay=0", "list=[1,2.0]"), ("_dead_letter_queue_messages_ttl=null",)):
+            self.assertEqual(self.good("create", self.queue, *again), line, again)
+        for again, kept in ((("_max_claim_count=3",), "_max_claim_count=5"),
+                            (("_max_claim_count=5", "team=blue"), "team="),
+                            (("list=[1,2]", "_default_message_ttl=60"), "list=[1,2.0] _default_message_ttl=3600"),
+                            (('_dead_letter_queue=""',), '_dead_letter_queue="dead"'),
+                            (("team=0",), "team="), (("_enable_encrypt_messages=true",), None)):
+            text = "queue %s exists with other settings (%s). claimd set changes them\n" % (self.queue, kept)
+            self.fails(1, text if kept else "_enable_encrypt_messages must be false", "create", self.queue, *again)
+        self.assertEqual(self.shown(), before)
+
+    def test_create_of_a_queue_that_a_post_created(self):
+        self.good("post", self.queue, "x")
+        self.fails(1, "exists with other settings (_max_claim_count=null _dead_letter_queue=null)", "create",
+                   self.queue, "_max_claim_count=5", "_dead_letter_queue=dead")
+
+    def test_set_replaces_the_named_members_only(self):
+        self.good("create", self.queue, "_max_claim_count=5", "_dead_letter_queue=dead", "team=blue", "a=1")
+        line = self.good("set", self.queue, "_max_claim_count=7", "a=", "b~/c=[1]", "d=\u00e9")
+        self.assertTrue(line.startswith(self.queue + ": "), line)
+        self.assertIn(" b~/c=[1] d=\"\u00e9\" ", line)
+        expected = {"_max_claim_count": 7, "_dead_letter_queue": "dead", "team": "blue", "b~/c": [1],
+                    "d": "\u00e9"}
+        self.assertEqual(self.own(), expected)
+        self.assertEqual(self.good("set", self.queue), line)
+        self.assertEqual(json.loads(self.good("set", self.queue, "--json")), self.shown())
+        self.good("set", self.queue, "_max_claim_count=", "_dead_letter_queue=", "b~/c=", "d=", 'team=""')
+        self.assertEqual(self.own(), {"team": ""})
+        self.fails(1, "the member nothing does not exist", "set", self.queue, "team=red", "nothing=")
+        self.fails(1, "_max_claim_count is 0. It must be", "set", self.queue, "team=red", "_max_claim_count=0")
+        self.assertEqual(self.own(), {"team": ""})
+
+    def test_arguments(self):
+        for words, text in ((("team",), "team is not MEMBER=VALUE"), (("=1",), "=1 is not MEMBER=VALUE"),
+                            (("a=1", "b=2", "a=3"), "a is given twice"),
+                            ((b"a=\xff",), "a=\\xff is not UTF-8"), ((b"\xff=1",), "is not UTF-8")):
+            for command in ("create", "set"):
+                self.fails(2, text, command, self.queue, *words)
+        self.fails(2, "a= has no value. An empty text is '\"\"'. See", "create", self.queue, "a=")
+        self.fails(2, "a name in a value has a NUL", "create", self.queue, 'a={"\\u0000":1}')
+        self.fails(2, "create needs a queue", "create")
+        self.fails(1, "Invalid queue identification", "create", "a b")
+        self.fails(1, "_default_message_ttl is 5. It must be", "create", self.queue, "_default_message_ttl=5")
+        self.fails(1, "Not found", "set", self.queue)
+
+    def test_a_setting_without_its_underscore_is_refused(self):
+        names = [name for name in self.shown() if name.startswith("_")]
+        self.assertGreaterEqual(len(names), 7)
+        for name in names + ["_persistence", "_retry_policy"]:
+            for command in ("create", "set"):
+                self.fails(2, "claimd: %s has no effect. The setting is %s. See" % (name[1:], name), command,
+                           self.queue, name[1:] + "=1")
+
+    def test_a_setting_without_effect_is_a_warning(self):
+        for words in (("create", self.queue, "_max_claims=5"), ("set", self.queue, "_max_claims=6")):
+            run = self.commands.run(*words)
+            self.assertEqual((run.returncode, run.stderr), (0, (
+                'claimd: warning: the member "_max_claims" has no effect here. Did you mean '
+                '"_max_claim_count"?\n')))
+
+    def test_nothing_that_a_terminal_obeys_is_printed(self):
+        self.assertIn(' a\\u001b="\\u202e" ', self.good("create", self.queue, "b=1", "a\x1b=\u202e"))
+        run = self.fails(1, "(a\\u001b=\"\\u202e\")", "create", self.queue, "a\x1b=2")
+        self.assertNotIn("\x1b", run.stderr)
 
 
 class Check(CommandCase):
@@ -693,7 +797,7 @@ class Away(CommandCase):
     EACH = (("queues",), ("claims", "q"), ("peek", "q"), ("why", "q", "x"), ("post", "q", "x"),
             ("claim", "q"), ("delete", "q", "x"), ("delete", "q", "x", "--claim", "y"), ("release", "q", "x"),
             ("release", "q", "x", "y"), ("purge", "q", "--yes"), ("redrive", "q", "--yes"),
-            ("pause", "q"), ("resume", "q"))
+            ("pause", "q"), ("resume", "q"), ("create", "q", "a=1"), ("set", "q", "a=1"))
 
     def test_another_service_is_no_success_of_any_command(self):
         for body in ("", "{}", "[]", "[" * 2000 + "]" * 2000, '{"status": "up"}'):

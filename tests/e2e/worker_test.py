@@ -174,9 +174,7 @@ class OnItsWay(Case):
     def test_it_does_what_the_page_posts(self):
         with Listening() as server:
             worker = self.worker(server, held=False)
-            lines = printed("bash")
-            posted = walk.run_bash(server, lines, env=environment())
-            self.assertEqual(walk.statuses(posted), walk.promises(lines), posted.stdout)
+            self.run_commands(server, printed("bash"))
             self.assertEqual([worker.says() for _ in range(2)],
                              [("done", {"seconds": 1}), ("done", {"seconds": 2})])
             self.assert_stops(worker)
@@ -198,12 +196,12 @@ class OnItsWay(Case):
             self.assertIn("status=204", server.logged("method=POST"))
             self.assertLess(time.monotonic() - begun, 15)  # it would have waited 20 s
 
-    def run_commands(self, server, lines):
+    def run_commands(self, server, lines, status=0, error=""):
         """The output of commands of the page."""
         path = os.path.dirname(os.path.abspath(CLAIMD)) + ":" + os.environ["PATH"]
         run = subprocess.run(["bash", "-ec", lines], env=environment(CLAIMD_URL=server.url, PATH=path),
                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual((run.returncode, run.stderr), (status, error))
         return run.stdout
 
     def test_a_job_that_raises_is_tried_again_and_does_not_hold_up_the_others(self):
@@ -227,9 +225,7 @@ class OnItsWay(Case):
 
     def test_a_poison_message_goes_to_the_dead_letter_queue(self):
         with Listening() as server:
-            create = printed("bash").partition("# Two jobs")[0]
-            made = walk.run_bash(server, create, env=environment())
-            self.assertEqual(walk.statuses(made), walk.promises(create), made.stdout)
+            self.run_commands(server, printed("bash").partition("# Two jobs")[0])
             self.post(server, "poison", {"job": 2})
             worker = self.worker(server, held=False)
             said = [worker.says() for _ in range(6)]
@@ -247,25 +243,23 @@ class OnItsWay(Case):
             self.assertEqual(worker.says(), ("done", {"job": 3}))
             self.assertEqual(worker.stop()[0], 0)
 
-    def test_settings_of_a_queue_that_exists_are_set_by_the_patch_of_the_page(self):
+    def test_settings_of_a_queue_that_exists_are_set_by_the_command_of_the_page(self):
         create = printed("bash").partition("# Two jobs")[0]
-        patch, show = printed("bash", 1), printed("sh", 1)
+        change, show = printed("bash", 1), printed("sh", 1)
         with Listening() as server:
             self.post(server, {"job": 1})
-            put = walk.run_bash(server, create, env=environment())
-            self.assertEqual(walk.statuses(put), ["204"], put.stdout)
-            shown = walk.run_bash(server, show, env=environment())
-            self.assertIn('"_max_claim_count":null', shown.stdout.replace(" ", ""))
-            for lines in (patch, show):
-                run = walk.run_bash(server, lines, env=environment())
-                self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
-                self.assertIn('"_max_claim_count":5', run.stdout.replace(" ", ""))
-                self.assertIn('"_dead_letter_queue":"mail-dead"', run.stdout.replace(" ", ""))
+            self.run_commands(server, create, 1, (
+                "claimd: queue mail exists with other settings (_max_claim_count=null _dead_letter_queue=null "
+                "_dead_letter_queue_messages_ttl=null). claimd set changes them\n"))
+            self.assertNotIn("_max_claim_count", self.run_commands(server, show))
+            for lines in (change, show):
+                self.assertIn('_max_claim_count=5 _dead_letter_queue="mail-dead" ',
+                              self.run_commands(server, lines))
 
     def test_a_dead_letter_goes_back_by_the_command_of_the_page(self):
         create = printed("bash").partition("# Two jobs")[0]
         with Listening() as server:
-            walk.run_bash(server, create, env=environment())
+            self.run_commands(server, create)
             self.post(server, {"job": 1})
             claimed = self.ask(server, "POST", QUEUE + "/claims", {"ttl": 60})[1]["messages"][0]
             claim = claimed["href"].partition("claim_id=")[2]

@@ -11,6 +11,8 @@
 /* X(name, synopsis, summary): in the order of the help. */
 #define CLIENT_COMMANDS(X)                                                               \
     X(queues, "queues [OPTION]...", "Show queues and what waits in them.")               \
+    X(create, "create QUEUE [MEMBER=VALUE...]", "Create a queue with settings.")         \
+    X(set, "set QUEUE [MEMBER=VALUE...]", "Change the settings of a queue.")             \
     X(post, "post QUEUE [BODY...|-]", "Post messages.")                                  \
     X(claim, "claim QUEUE", "Claim messages by hand.")                                   \
     X(delete, "delete QUEUE ID...", "Delete messages by hand.")                          \

@@ -1,0 +1,351 @@
+/* claimd create and set: the settings of a queue, which are its metadata. */
+#include "client/command.h"
+#include "client/text.h"
+
+#include "claimd/json/string.h"
+#include "claimd/json/tree.h"
+
+#include <stdio.h>
+
+/* The server shows this member for each queue. */
+static const char shown_always[] = "_default_message_ttl";
+
+/* The names of settings without their "_". They would become members that have no effect. */
+static const char *const lacking[] = {"max_messages_post_size",
+                                      "default_message_ttl",
+                                      "default_message_delay",
+                                      "default_claim_ttl",
+                                      "max_claim_count",
+                                      "dead_letter_queue",
+                                      "retry_policy",
+                                      "dead_letter_queue_messages_ttl",
+                                      "persistence",
+                                      "enable_encrypt_messages"};
+
+/* ------------------------------------------------------------------ arguments */
+
+/* The parts of MEMBER=VALUE. */
+struct setting {
+    struct bytes name, value;
+};
+
+static struct setting
+setting_of(const char *word)
+{
+    struct bytes rest = bytes_str(word);
+    const struct bytes name = bytes_cut(&rest, '=');
+
+    return (struct setting){name, rest};
+}
+
+/* Checks one of the words behind the name of the queue. Returns an exit status. */
+static int
+setting_check(const struct client_args *args, size_t at)
+{
+    const char *word = args->words[at];
+    const struct setting s = setting_of(word);
+
+    if (!bytes_present(s.value) || s.name.len == 0)
+        return client_misused(args, "%.200s is not MEMBER=VALUE", word);
+    if (!word_is_utf8(bytes_str(word)))
+        return client_misused(args, "%.200s is not UTF-8", word);
+    for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++)
+        if (bytes_equal_str(s.name, lacking[i]))
+            return client_misused(args, "%s has no effect. The setting is _%s",
+                                  lacking[i], lacking[i]);
+    for (size_t i = 1; i < at; i++)
+        if (bytes_equal(s.name, setting_of(args->words[i]).name))
+            return client_misused(args, "%.*s is given twice", (int)s.name.len,
+                                  s.name.data);
+    return CLIENT_GOOD;
+}
+
+static int
+settings_check(const struct client_args *args)
+{
+    int status = CLIENT_GOOD;
+
+    for (size_t i = 1; i < args->count && status == CLIENT_GOOD; i++)
+        status = setting_check(args, i);
+    return status;
+}
+
+/* ------------------------------------------------------------------ output */
+
+/* Writes the settings that are not null as MEMBER=VALUE, with JSON values. */
+static void
+settings_write(struct buf *out, json_t *settings, struct mem *mem)
+{
+    const char *name, *between = "";
+    json_t *value;
+    struct buf raw;
+
+    buf_init(&raw, mem);
+    json_object_foreach(settings, name, value)
+    {
+        if (json_is_null(value))
+            continue;
+        buf_printf(&raw, "%s%s=", between, name);
+        json_tree_write(&raw, value);
+        between = " ";
+    }
+    out->failed |= raw.failed;
+    text_escape(out, buf_view(&raw));
+    buf_fini(&raw);
+}
+
+/* Prints "QUEUE: SETTINGS", or the document of the server. Returns an exit status. */
+static int
+settings_print(const struct client *c, const char *queue,
+               const struct client_response *response)
+{
+    struct buf out;
+    int status = CLIENT_GOOD;
+
+    if (c->json)
+        return print_json(buf_view(&response->body));
+    buf_init(&out, c->mem);
+    settings_write(&out, response->document, c->mem);
+    buf_byte(&out, '\0');
+    if (out.failed)
+        status = client_no_memory();
+    else
+        (void)printf("%s: %s\n", queue, out.data);
+    buf_fini(&out);
+    return status;
+}
+
+/* ------------------------------------------------------------------ create */
+
+/* Writes the metadata of a new queue, and reads it as a tree. Returns an exit status. */
+static int
+metadata_build(const struct client_args *args, struct buf *out, json_t **tree)
+{
+    enum status st;
+
+    buf_byte(out, '{');
+    for (size_t i = 1; i < args->count; i++) {
+        const struct setting s = setting_of(args->words[i]);
+
+        if (s.value.len == 0)
+            return client_misused(args, "%.200s has no value. An empty text is '\"\"'",
+                                  args->words[i]);
+        json_write_comma(out);
+        json_string_write(out, s.name);
+        buf_byte(out, ':');
+        word_write_json(out, s.value);
+    }
+    buf_byte(out, '}');
+    st = out->failed ? ST_NO_MEMORY : json_tree_read(buf_view(out), tree);
+    if (st == ST_OK)
+        return CLIENT_GOOD;
+    return st == ST_NO_MEMORY ? client_no_memory()
+                              : client_misused(args, "a name in a value has a NUL");
+}
+
+/* Sends a request about a queue, and prints the error. Returns an exit status. */
+static int
+queue_call(struct client *c, const char *queue, struct client_request *request,
+           struct client_response *response)
+{
+    int status = CLIENT_REFUSED;
+    struct buf path;
+
+    *response = (struct client_response){.retry_after_s = -1};
+    buf_init(&path, c->mem);
+    path_of_queue(&path, "/v2", queue, "");
+    request->path = path_done(&path);
+    if (request->path != NULL)
+        status = client_call(c, request, response);
+    buf_fini(&path);
+    return status;
+}
+
+/* True for values that mean that a reserved member is not set. */
+static bool
+value_is_unset(const json_t *value)
+{
+    return value == NULL || json_is_null(value) || json_is_false(value) ||
+           (json_is_integer(value) && json_integer_value(value) == 0) ||
+           (json_is_string(value) && json_string_length(value) == 0);
+}
+
+/* Compares the settings of a queue that existed with those given. Returns an exit status, after an error message. */
+static int
+existing_check(const struct client *c, const char *queue, json_t *given,
+               const json_t *shown)
+{
+    int status = CLIENT_GOOD;
+    struct buf others;
+    const char *name;
+    json_t *value;
+
+    buf_init(&others, c->mem);
+    json_object_foreach(given, name, value)
+    {
+        const json_t *kept = json_object_get(shown, name);
+
+        if (json_equal(value, kept) ||
+            (name[0] == '_' && value_is_unset(value) && value_is_unset(kept)))
+            continue;
+        buf_printf(&others, "%s%s=", others.len == 0 ? "" : " ", name);
+        if (kept != NULL)
+            json_tree_write(&others, kept);
+    }
+    if (others.len > 0) {
+        buf_byte(&others, '\0');
+        status = others.failed
+                     ? client_no_memory()
+                     : client_fails(CLIENT_REFUSED,
+                                    "queue %s exists with other settings (%s). claimd "
+                                    "set changes them",
+                                    queue, others.data);
+    }
+    buf_fini(&others);
+    return status;
+}
+
+/* Reads the settings of the queue that a PUT created or found, and prints them. Returns an exit status. */
+static int
+created_print(struct client *c, const char *queue, json_t *given,
+              const struct client_response *put)
+{
+    struct client_request request = {.member = shown_always};
+    struct client_response response;
+    int status = queue_call(c, queue, &request, &response);
+
+    if (status == CLIENT_GOOD && put->status == 204)
+        status = existing_check(c, queue, given, response.document);
+    if (status == CLIENT_GOOD) {
+        for (size_t i = 0; i < put->warning_count && put->status != 204; i++)
+            client_warns(put->warnings[i]);
+        status = settings_print(c, queue, &response);
+    }
+    client_response_free(&response);
+    return status;
+}
+
+static int
+run_create(struct client *c, const struct client_args *args)
+{
+    struct client_request request = {.method = "PUT"};
+    struct client_response response;
+    int status = settings_check(args);
+    json_t *given = NULL;
+    struct buf metadata;
+
+    buf_init(&metadata, c->mem);
+    if (status == CLIENT_GOOD)
+        status = metadata_build(args, &metadata, &given);
+    if (status == CLIENT_GOOD) {
+        request.body = buf_view(&metadata);
+        c->quiet =
+            true; /* of a queue that exists, they are about settings that it may not have */
+        status = queue_call(c, args->words[0], &request, &response);
+        c->quiet = false;
+        if (status == CLIENT_GOOD)
+            status = created_print(c, args->words[0], given, &response);
+        client_response_free(&response);
+    }
+    json_decref(given);
+    buf_fini(&metadata);
+    return status;
+}
+
+const struct client_command client_create = {
+    .about =
+        "Creates a queue with settings, and prints them with the defaults of the others. "
+        "The members are those of the API (docs/api.md 7.3), and all others are yours. A "
+        "value that is JSON stays JSON. Any other text becomes a string.\n\n"
+        "If the queue exists with these settings, the command succeeds. If it has other "
+        "ones, the command changes nothing and fails: use `claimd set`.",
+    .options = {{NULL, NULL, NULL}},
+    .example = "claimd create jobs _max_claim_count=5 _dead_letter_queue=jobs-dead "
+               "--project demo",
+    .least = 1,
+    .most = SIZE_MAX,
+    .needs = "a queue",
+    .refused = "The queue exists with other settings, the server refused the request, or "
+               "the output could not be written.",
+    .run = run_create};
+
+/* ------------------------------------------------------------------ set */
+
+/* Appends the name of a member as a part of a JSON pointer in a string. */
+static void
+pointer_write(struct buf *out, struct bytes name, struct mem *mem)
+{
+    struct buf path;
+
+    buf_init(&path, mem);
+    buf_str(&path, "/metadata/");
+    for (size_t i = 0; i < name.len; i++)
+        if (name.data[i] == '~' || name.data[i] == '/')
+            buf_str(&path, name.data[i] == '~' ? "~0" : "~1");
+        else
+            buf_byte(&path, name.data[i]);
+    out->failed |= path.failed;
+    json_string_write(out, buf_view(&path));
+    buf_fini(&path);
+}
+
+static void
+patch_write(struct buf *out, const struct client_args *args, struct mem *mem)
+{
+    buf_byte(out, '[');
+    for (size_t i = 1; i < args->count; i++) {
+        const struct setting s = setting_of(args->words[i]);
+
+        json_write_comma(out);
+        buf_printf(out, "{\"op\":\"%s\",\"path\":", s.value.len == 0 ? "remove" : "add");
+        pointer_write(out, s.name, mem);
+        if (s.value.len > 0) {
+            buf_str(out, ",\"value\":");
+            word_write_json(out, s.value);
+        }
+        buf_byte(out, '}');
+    }
+    buf_byte(out, ']');
+}
+
+static int
+run_set(struct client *c, const struct client_args *args)
+{
+    struct client_request request = {
+        .method = "PATCH",
+        .type = "application/openstack-messaging-v2.0-json-patch",
+        .member = shown_always};
+    struct client_response response;
+    int status = settings_check(args);
+    struct buf patch;
+
+    if (status != CLIENT_GOOD)
+        return status;
+    buf_init(&patch, c->mem);
+    patch_write(&patch, args, c->mem);
+    request.body = buf_view(&patch);
+    if (patch.failed) {
+        status = client_no_memory();
+    } else {
+        status = queue_call(c, args->words[0], &request, &response);
+        if (status == CLIENT_GOOD)
+            status = settings_print(c, args->words[0], &response);
+        client_response_free(&response);
+    }
+    buf_fini(&patch);
+    return status;
+}
+
+const struct client_command client_set = {
+    .about = "Changes the named settings of a queue, all or none, and leaves the others. "
+             "It prints all settings. Without MEMBER=VALUE it only prints them.\n\n"
+             "The members and values are those of `claimd create`. `MEMBER=` without a "
+             "value removes a member. A member of the API then has its default.",
+    .options = {{NULL, NULL, NULL}},
+    .example = "claimd set jobs _default_message_ttl=86400 team= --project demo",
+    .least = 1,
+    .most = SIZE_MAX,
+    .needs = "a queue",
+    .refused = "The queue or a member to remove does not exist, the server refused the "
+               "request, or the output could not be written.",
+    .run = run_set};
