@@ -9,13 +9,11 @@
 #include "client/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* ------------------------------------------------------------------ tables */
 
@@ -331,15 +329,6 @@ use_utf8(void)
         (void)setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* Opens standard descriptors that are closed, so that no socket takes their place. Their use still fails. */
-static void
-open_standard(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0)
-            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-}
-
 static const struct listed *
 find_command(const char *name)
 {
@@ -358,7 +347,6 @@ client_main(char *const *argv)
     char **words;
     int status = CLIENT_GOOD;
 
-    open_standard();
     use_utf8();
     for (; argv[count] != NULL && strcmp(argv[count], "--") != 0; count++)
         wants_help |=

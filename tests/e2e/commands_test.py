@@ -708,6 +708,11 @@ class Output(CommandCase):
                              env=environment(**self.commands.variables), check=False)
         self.assertEqual((run.returncode, run.stderr),
                          (1, "claimd: the output cannot be written: Bad file descriptor\n"))
+        for words, end in ((["post", self.queue], "0<&-"), (["--print-config"], ">&-")):
+            run = subprocess.run(["sh", "-c", 'exec "$@" ' + end, "sh", CLAIMD, *words], stderr=subprocess.PIPE,
+                                 text=True, timeout=PATIENCE_S, check=False,
+                                 env=environment(**self.commands.variables))
+            self.assertNotEqual(run.returncode, 0, words)
 
     def test_the_end_of_the_reader_ends_a_command_silently(self):
         self.good("post", self.queue, *["x" * 1000] * 50)

@@ -6,9 +6,9 @@
 
 /*
  * Opens /dev/null for each of standard input, output and error that is closed. Otherwise the next file that the
- * process opens gets its number, and messages are written into that file. They are opened for reading, so that
- * writing fails as to a closed stream. Call it first in main(). False: a stream is closed and /dev/null cannot
- * be opened.
+ * process opens gets its number, and messages are written into that file. Input is opened for writing and
+ * output for reading, so that their use fails as with a closed stream. Call it first in main(). False: a stream is
+ * closed and /dev/null cannot be opened.
  */
 bool streams_open(void);
 
