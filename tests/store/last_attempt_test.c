@@ -469,3 +469,22 @@ STORE_TEST(subscribers_of_a_queue_that_buries_in_itself_receive_its_dead_letters
     delivered(f, &d);
     expect_nothing_due(f);
 }
+
+STORE_TEST(a_claim_gets_messages_that_it_moved_to_the_end_of_their_queue)
+{
+    struct store_delivery d;
+    struct store_id id;
+
+    make_mortal(f, "q", 1, "q", STORE_UNSET);
+    post(f, 2); /* 1 2 */
+    wear_out(f, 2, 1);
+    post(f, 1); /* 3 */
+    id = subscribe(f, "http://a", 6000);
+    take(f, 4);
+    expect(f, 3, 1, 2);
+    for (int i = 1; i <= 2; i++) {
+        expect_next(f, &d, id, i);
+        delivered(f, &d);
+    }
+    expect_nothing_due(f);
+}

@@ -16,9 +16,10 @@ lease_old_transfers(w, dead_letters)
 local chosen = choose_ready(w, limit, reserved)
 if set[4] >= 0 and set[6] ~= '' then
     local slices, moved = 0, false
+    local come_back = set[6] == ARGV[8] and w.listeners > 0 -- they arrive after this script
     while move_dead_letters(w, set, chosen, dead_letters, ARGV[8], tonumber(ARGV[9])) > 0 do
         slices, moved = slices + 1, true
-        if #dead_letters >= 128 or slices == 16 then
+        if #dead_letters >= 128 or slices == 16 or come_back then
             save_queue(w)
             return { AGAIN, w.now, w.tag, 0, 0, '', unpack(dead_letters) }
         end
