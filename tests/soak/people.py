@@ -92,7 +92,7 @@ class Person:
                                  (75, 20, 5))[0]
         self.post(self.queue(),
                   [{"body": "x" * self.dice.choice((1, 10, 100, 1000, 10000)), "ttl": life,
-                    "delay": self.dice.choice((0, 0, 0, 1, 3))}
+                    "delay": min(self.dice.choice((0, 0, 0, 1, 3)), life - 1)}
                    for _ in range(self.dice.randint(1, 20))])
 
     def produce_large(self):
