@@ -383,13 +383,14 @@ const struct client_command client_claim = {
              "them, "
              "`claimd release` releases them, or the lease ends. To run a command for "
              "each message, use `claimd work`.",
-    .options = {{"--limit", "N", "Number of messages at most. Default: 1"},
-                {"--ttl", "TIME", "Lease of the claim. Default: that of the server, 300"},
-                {"--grace", "TIME",
-                 "Least time that a message outlives the claim. Default: that of the "
-                 "server, 60"},
-                {"--wait", "TIME",
-                 "Wait this long for a message if none is ready. Default: 0"}},
+    .options =
+        {{"--limit", "N", "Number of messages at most. Default: 1"},
+         {"--ttl", "TIME",
+          "Lease of the claim. Default: that of the queue, else of the server, 300"},
+         {"--grace", "TIME",
+          "Least time that a message outlives the claim. Default: that of the "
+          "queue, else of the server, 60"},
+         {"--wait", "TIME", "Wait this long for a message if none is ready. Default: 0"}},
     .example = "claimd claim jobs --wait 1m --project demo",
     .least = 1,
     .most = 1,

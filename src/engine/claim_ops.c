@@ -23,6 +23,16 @@ claim_build_free(struct engine *e, struct claim_build *build)
     store_batch_release(&build->batch);
 }
 
+static struct store_terms
+full_terms(const struct txn *t, const struct store_terms *own)
+{
+    const struct engine_config *config = &t->shard->core->config;
+
+    return store_claim_terms(
+        own, queue_settings(t->queue),
+        (struct store_terms){config->claim_ttl_s, config->claim_grace_s});
+}
+
 /* Starts the lease; also to renew it. */
 static void
 lease_start(struct txn *t, struct claim *c, const struct store_terms *terms)
@@ -58,16 +68,17 @@ min_size(size_t a, size_t b)
 
 /* Claims the first `count` messages that the operation may take. Cannot fail. */
 static void
-deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
+deliver_messages(struct txn *t, const struct store_terms *own, size_t count,
                  struct claim_build *build, struct keyed *key)
 {
     struct queue *q = t->queue;
     struct claim *c = build->claim;
+    const struct store_terms terms = full_terms(t, own);
     uint64_t seq = t->from_seq;
     struct ident id;
 
     build->claim = NULL; /* the shard owns it now */
-    lease_start(t, c, terms);
+    lease_start(t, c, &terms);
     claim_set_client(c, t->op->client);
     id = ident_claim(&t->shard->entropy, ++q->last_claim);
     claim_enter(t->shard, c, q->backlog, id, t->now_ms);
@@ -75,7 +86,7 @@ deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
     metrics_count(&t->shard->metrics, STORE_COUNT_CLAIMED, count);
     queue_count(q, STORE_QUEUE_DELIVERED, count);
     ident_write(&build->batch.claim_id, id);
-    build->batch.claim_ttl_s = terms->ttl_s;
+    build->batch.claim_ttl_s = terms.ttl_s;
     build->batch.claim_number = claim_fence(q, c);
     while (count-- > 0) {
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
@@ -86,7 +97,7 @@ deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
         if (m->claim_count < UINT32_MAX)
             m->claim_count++;
         claim_hold(c, m);
-        extend_message(t, m, terms);
+        extend_message(t, m, &terms);
         batch_add(&build->batch, m, q->tag, t->now_ms);
     }
     ENSURE(c->held == build->batch.count);
@@ -325,15 +336,16 @@ engine_claim_list(struct store *s, struct store_op *op, const struct store_queue
 }
 
 void
-claim_commit_renewal(struct txn *t, struct claim *c, const struct store_terms *terms)
+claim_commit_renewal(struct txn *t, struct claim *c, const struct store_terms *own)
 {
+    const struct store_terms terms = full_terms(t, own);
     struct message *m;
 
     SOMETIMES_IF(c->due.due_ms == t->now_ms + 1, CLAIM_RENEWED_LAST);
-    lease_start(t, c, terms);
+    lease_start(t, c, &terms);
     for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
         if (message_live(m, t->now_ms))
-            extend_message(t, m, terms);
+            extend_message(t, m, &terms);
     claim_set_client(c, t->op->client);
     metrics_count(&t->shard->metrics, STORE_COUNT_RENEWALS, 1);
     if (has_log(&t->engine->core))

@@ -13,7 +13,6 @@ claim_fence(const struct queue *q, const struct claim *c)
 }
 
 /* Restarts a claim with these terms, and logs it. */
-void
-claim_commit_renewal(struct txn *t, struct claim *c, const struct store_terms *terms);
+void claim_commit_renewal(struct txn *t, struct claim *c, const struct store_terms *own);
 
 #endif

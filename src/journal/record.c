@@ -13,7 +13,7 @@ enum width {
     U64,       /* uint64_t, int64_t */
     U32,       /* uint32_t */
     FLAG,      /* bool: a byte */
-    SWITCHES,  /* encrypt and paused of struct store_settings: a byte of bits */
+    SWITCHES,  /* flags of struct store_settings, and which claim defaults follow */
     KIND,      /* enum store_kind */
     MARK_KIND, /* enum record_mark */
     KEY_KIND,  /* enum store_key_kind */
@@ -238,13 +238,29 @@ put_details(uint8_t *at, const struct store_details *details)
     return put_text(at, details->origin);
 }
 
-/* Bits: encrypt, and behind it those of enum store_pause, which older records do not have. */
-enum { ENCRYPT_BIT = 1, PAUSE_SHIFT = 1 };
+/*
+ * A byte of bits: encrypt, those of enum store_pause, and which of claim_ttl_s and claim_grace_s
+ * follow. Older records have only the first.
+ */
+enum {
+    ENCRYPT_BIT = 1,
+    PAUSE_SHIFT = 1,
+    PAUSE_BITS = STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS,
+    CLAIM_TTL_BIT = 8,
+    CLAIM_GRACE_BIT = 16
+};
 
-static uint8_t
-put_switches(const struct store_settings *set)
+static uint8_t *
+put_switches(uint8_t *at, const struct store_settings *set)
 {
-    return (uint8_t)((set->encrypt ? ENCRYPT_BIT : 0) | (set->paused << PAUSE_SHIFT));
+    const bool ttl = set->claim_ttl_s != STORE_UNSET;
+    const bool grace = set->claim_grace_s != STORE_UNSET;
+
+    *at++ = (uint8_t)((set->encrypt ? ENCRYPT_BIT : 0) | (set->paused << PAUSE_SHIFT) |
+                      (ttl ? CLAIM_TTL_BIT : 0) | (grace ? CLAIM_GRACE_BIT : 0));
+    if (ttl)
+        at = wire_put_u64(at, (uint64_t)set->claim_ttl_s);
+    return grace ? wire_put_u64(at, (uint64_t)set->claim_grace_s) : at;
 }
 
 /* Fields with a byte in front that says whether they are present. */
@@ -300,7 +316,7 @@ put_fields(uint8_t *at, const struct field *fields, const void *const bases[BASE
             *at++ = *(const bool *)member;
             break;
         case SWITCHES:
-            *at++ = put_switches(member);
+            at = put_switches(at, member);
             break;
         case ID:
             at = put_id(at, member);
@@ -425,15 +441,21 @@ get_flag(struct record *r, bool *out)
 static bool
 get_switches(struct record *r, struct store_settings *out)
 {
-    const unsigned most = ENCRYPT_BIT | (STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS)
-                                            << PAUSE_SHIFT;
+    const unsigned known =
+        ENCRYPT_BIT | PAUSE_BITS << PAUSE_SHIFT | CLAIM_TTL_BIT | CLAIM_GRACE_BIT;
     const uint8_t *at = get_bytes(r, 1);
+    unsigned bits;
 
-    if (at == NULL || *at > most)
+    if (at == NULL || *at > known)
         return false;
-    out->encrypt = (*at & ENCRYPT_BIT) != 0;
-    out->paused = (unsigned)*at >> PAUSE_SHIFT;
-    return true;
+    bits = *at;
+    out->encrypt = (bits & ENCRYPT_BIT) != 0;
+    out->paused = bits >> PAUSE_SHIFT & PAUSE_BITS;
+    out->claim_ttl_s = out->claim_grace_s = STORE_UNSET;
+    return ((bits & CLAIM_TTL_BIT) == 0 ||
+            get_number(r, &out->claim_ttl_s, sizeof(out->claim_ttl_s))) &&
+           ((bits & CLAIM_GRACE_BIT) == 0 ||
+            get_number(r, &out->claim_grace_s, sizeof(out->claim_grace_s)));
 }
 
 static bool

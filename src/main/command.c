@@ -136,6 +136,8 @@ command_replay_open(struct command_replay *r, struct disk *d, const char *path,
     config.now_ms = r->now_ms;
     config.message_ttl_s = limits->default_message_ttl;
     config.message_delay_s = limits->default_message_delay;
+    config.claim_ttl_s = limits->default_claim_ttl;
+    config.claim_grace_s = limits->default_claim_grace;
     config.max_message_ttl_s = limits->max_message_ttl;
     config.dead_letter_ttl_s = limits->dead_letter_ttl;
     config.key_window_ms = limits->idempotency_window * 1000;

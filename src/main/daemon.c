@@ -75,6 +75,8 @@ open_engine(struct daemon *d, struct config_errors *errors)
         .now_ms = clock_now_ms(d->store_setup.now),
         .message_ttl_s = config->limits.default_message_ttl,
         .message_delay_s = config->limits.default_message_delay,
+        .claim_ttl_s = config->limits.default_claim_ttl,
+        .claim_grace_s = config->limits.default_claim_grace,
         .max_message_ttl_s = config->limits.max_message_ttl,
         .dead_letter_ttl_s = config_dead_letter_ttl(config),
         .key_window_ms = config->limits.idempotency_window * 1000,

@@ -184,13 +184,14 @@ const struct option options[] = {
           "_dead_letter_queue_messages_ttl of its first queue overrides it. "
           "max_message_ttl caps it. 0 keeps the TTL of the message."),
     LIMIT(0, default_claim_ttl, 1, YEAR, "SECONDS",
-          "Lease of a claim that names no ttl."),
+          "Lease of a claim if neither it nor its queue names one."),
     LIMIT(0, min_claim_ttl, 1, YEAR, "SECONDS",
           "Minimum lease of a claim. Lower it to test workers."),
     LIMIT(0, max_claim_ttl, 1, YEAR, "SECONDS", "Maximum lease of a claim."),
-    LIMIT(0, default_claim_grace, 0, YEAR, "SECONDS",
-          "Grace of a claim that names none. A claimed message lives at least until the "
-          "lease and the grace have passed."),
+    LIMIT(
+        0, default_claim_grace, 0, YEAR, "SECONDS",
+        "Grace of a claim if neither it nor its queue names one. A claimed message lives "
+        "at least until the lease and the grace have passed."),
     LIMIT(0, min_claim_grace, 0, YEAR, "SECONDS",
           "Minimum grace of a claim. Lower it to test workers."),
     LIMIT(0, max_claim_grace, 0, YEAR, "SECONDS", "Maximum grace of a claim."),

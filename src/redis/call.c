@@ -257,6 +257,8 @@ call_metadata(struct call *c, const struct store_metadata *metadata)
     call_word(c, set->dead_letter);
     call_number(c, set->transient);
     call_number(c, set->encrypt);
+    call_number(c, set->claim_ttl_s);
+    call_number(c, set->claim_grace_s);
     call_number(c, set->paused);
 }
 
@@ -405,6 +407,8 @@ call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
         DEAD_QUEUE,
         TRANSIENT,
         ENCRYPT,
+        CLAIM_TTL,
+        CLAIM_GRACE,
         PAUSED
     };
     struct store_settings *set = &out->settings;
@@ -421,6 +425,8 @@ call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
         set->dead_letter = call_item(c, at + DEAD_QUEUE);
     set->transient = call_integer(c, at + TRANSIENT) != 0;
     set->encrypt = call_integer(c, at + ENCRYPT) != 0;
+    set->claim_ttl_s = call_integer(c, at + CLAIM_TTL);
+    set->claim_grace_s = call_integer(c, at + CLAIM_GRACE);
     set->paused = (unsigned)call_integer(c, at + PAUSED);
 }
 

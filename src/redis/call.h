@@ -185,7 +185,7 @@ void call_key(struct call *c, const struct store_key *key);
     ((call)->key == NULL ? SCRIPT_##name : SCRIPT_##name##_keyed)
 
 /* A document and nine settings. NULL: none. */
-enum { METADATA_WORDS = 10 };
+enum { METADATA_WORDS = 12 };
 void call_metadata(struct call *c, const struct store_metadata *metadata);
 
 /*
@@ -233,8 +233,8 @@ redisReply *call_take_response(struct call *c);
 
 /* ---------------------------------------------------------------------- claims: message_ops.c */
 
-/* The least remaining lifetime of messages in a claim. */
-int64_t claim_life_ms(const struct redis_store *s, const struct store_terms *terms);
+/* Adds the terms of a claim, as read_terms() of lib/messages.lua reads them. */
+void call_claim_terms(struct call *c, const struct store_terms *terms);
 
 /* Adds the Client-ID of an operation, as far as a claim keeps it. */
 void call_client(struct call *c, const struct store_op *op);

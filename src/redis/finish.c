@@ -80,7 +80,7 @@ call_add_finish(struct call *c, struct finish_run *f)
 {
     const struct store_finish *request = f->request;
     const struct redis_store *s = f->store;
-    const struct store_terms *renew = request->renew;
+    const struct store_terms none = {.ttl_s = 0};
 
     call_id(c, request->claim_id);
     call_number(c, request->atomic);
@@ -89,8 +89,8 @@ call_add_finish(struct call *c, struct finish_run *f)
     call_number(c, s->config.dead_letter_ttl_s);
     call_number(c, s->config.max_message_ttl_s * 1000);
     call_word(c, request->client);
-    call_number(c, renew == NULL ? -1 : renew->ttl_s * 1000);
-    call_number(c, renew == NULL ? 0 : claim_life_ms(s, renew));
+    call_number(c, request->renew != NULL);
+    call_claim_terms(c, request->renew == NULL ? &none : request->renew);
     call_client(c, f->op);
     call_number(c, (int64_t)request->post_count);
     for (size_t i = 0; i < request->post_count; i++) {

@@ -357,13 +357,21 @@ redis_message_pop(struct store *store, struct store_op *op,
 /* Words of the responses of claim_create and claim_get. */
 enum { NUMBER = 3, BASE, CREATED_MESSAGES, STARTED = 5, ENDS, GOT_MESSAGES };
 
-int64_t
-claim_life_ms(const struct redis_store *s, const struct store_terms *terms)
+/* The default of the server is negative, because that of the queue has priority over it. */
+static void
+call_term(struct call *c, int64_t own_s, int64_t server_s)
 {
-    int64_t life_s = terms->ttl_s + terms->grace_s;
+    call_number(c, own_s == STORE_UNSET ? -1 - server_s : own_s);
+}
 
-    return 1000 *
-           (life_s > s->config.max_message_ttl_s ? s->config.max_message_ttl_s : life_s);
+void
+call_claim_terms(struct call *c, const struct store_terms *terms)
+{
+    const struct redis_config *config = &c->store->config;
+
+    call_term(c, terms->ttl_s, config->claim_ttl_s);
+    call_term(c, terms->grace_s, config->claim_grace_s);
+    call_number(c, config->max_message_ttl_s);
 }
 
 void
@@ -452,8 +460,7 @@ redis_claim_create(struct store *store, struct store_op *op,
         return ST_NO_MEMORY;
     c = call_begin(s, op, where);
     call_random_digits(&c, SECRET_DIGITS);
-    call_number(&c, terms->ttl_s * 1000);
-    call_number(&c, claim_life_ms(s, terms));
+    call_claim_terms(&c, terms);
     call_add_limits(&c, op, limit, out);
     call_word(&c, where->name);
     call_number(&c, s->config.dead_letter_ttl_s);
@@ -596,8 +603,7 @@ redis_claim_renew(struct store *store, struct store_op *op,
     enum status st;
 
     call_id(&c, claim_id);
-    call_number(&c, terms->ttl_s * 1000);
-    call_number(&c, claim_life_ms(s, terms));
+    call_claim_terms(&c, terms);
     call_client(&c, op);
     st = call_run(&c, SCRIPT_claim_renew, CALL_CHANGE);
     if (st == ST_OK) {

@@ -170,7 +170,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
 /* Each script with the shape of its response: the lead, the words of a group, and the limit of groups. */
 #define SCRIPT_LIST(X)                                                                   \
     X(queue_create, "ntn", "", 0)                                                        \
-    X(queue_get, "ntiiiiitiin", "", 0)                                                   \
+    X(queue_get, "ntiiiiitiiiin", "", 0)                                                 \
     X(queue_update, "", "", 0)                                                           \
     X(queue_update_full, "", "", 0)                                                      \
     X(queue_delete, "|t", "tt", 64)                                                      \
@@ -181,7 +181,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_audit, "|t", "", 0)                                                          \
     X(queue_expire, "", "tt", SHAPE_ANY)                                                 \
     X(queue_ready, "nnn", "", 0)                                                         \
-    X(queue_read, "ntn|tiiiiitiin", "nhtc", 256)                                         \
+    X(queue_read, "ntn|tiiiiitiiiin", "nhtc", 256)                                       \
     X(queue_apply, "t", "", 0)                                                           \
     X(index_page, "n", "t", SHAPE_ASKED)                                                 \
     X(index_add, "", "", 0)                                                              \

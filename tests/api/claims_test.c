@@ -144,6 +144,71 @@ API_TEST(renewing_starts_the_claim_anew_and_prolongs_its_messages)
                    "'href': '*', 'ttl': 1150, 'age': 60, 'body': 'a'}]}");
 }
 
+/* The TTL of a claim without an own one. It ends, and the message is back. */
+static void
+expect_claim_ttl(struct api_fixture *f, const char *path, const char *body, int64_t ttl_s)
+{
+    const char *claim;
+
+    ck_api(f, "POST", path, body, 201, NULL);
+    claim = api_text(f, "%s", api_answer_header(&f->c, "Location"));
+    ck_api(f, "GET", claim, NULL, 200, NULL);
+    ck_api_body(f, api_text(f,
+                            "{'age': 0, 'ttl': %lld, 'href': '*', 'messages': [{"
+                            "'id': '*', 'href': '*', 'ttl': '*', 'age': '*',"
+                            " 'body': 'a'}]}",
+                            (long long)ttl_s));
+    ck_api(f, "DELETE", claim, NULL, 204, NULL);
+}
+
+API_TEST(a_claim_without_ttl_has_that_of_the_queue_in_all_versions)
+{
+    ck_api(f, "PUT", "/v2/queues/q", "{\"_default_claim_ttl\":900}", 201, NULL);
+    ck_assert(api_answer_header(&f->c, "Claimd-Warning") == NULL);
+    api_post_letters(f, "q", "a");
+    expect_claim_ttl(f, CLAIMS, NULL, 900);
+    expect_claim_ttl(f, CLAIMS, "{}", 900);
+    expect_claim_ttl(f, CLAIMS, "{\"ttl\":null,\"grace\":60}", 900);
+    expect_claim_ttl(f, CLAIMS, "{\"ttl\":100}", 100);
+    expect_claim_ttl(f, "/v1.1/queues/q/claims", NULL, 900);
+    expect_claim_ttl(f, "/claimd/claims?queue=none&queue=q", NULL, 900);
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    ck_api(f, "PATCH", "/v2/queues/q",
+           "[{\"op\":\"remove\",\"path\":\"/metadata/_default_claim_ttl\"}]", 200, NULL);
+    f->c.headers[API_HEADER_CONTENT_TYPE] = NULL;
+    expect_claim_ttl(f, CLAIMS, NULL, 300);
+}
+
+API_TEST(a_message_lives_for_the_grace_of_the_queue_behind_its_claim)
+{
+    ck_api(f, "PUT", "/v2/queues/q",
+           "{\"_default_claim_ttl\":900,\"_default_claim_grace\":500}", 201, NULL);
+    api_post_letters(f, "q", "a");
+    ck_api(f, "POST", CLAIMS, NULL, 201, NULL);
+    ck_api_body(f, "{'messages': [{'id': '*', 'href': '*', 'ttl': 1400, 'age': 0,"
+                   " 'body': 'a'}]}");
+}
+
+API_TEST(a_renewal_without_ttl_has_that_of_the_queue_but_v1_names_it)
+{
+    const char *claim;
+
+    ck_api(f, "PUT", "/v2/queues/q",
+           "{\"_default_claim_ttl\":900,\"_default_claim_grace\":500}", 201, NULL);
+    api_post_letters(f, "q", "a");
+    claim = api_take(f, "q", 1);
+    ck_api(f, "PATCH", api_text(f, CLAIMS "/%s", claim), "{}", 204, NULL);
+    ck_api(f, "GET", api_text(f, CLAIMS "/%s", claim), NULL, 200, NULL);
+    ck_api_body(f, "{'age': 0, 'ttl': 900, 'href': '*', 'messages': [{'id': '*',"
+                   "'href': '*', 'ttl': 1400, 'age': 0, 'body': 'a'}]}");
+    ck_api(f, "PATCH", api_text(f, "/v1/queues/q/claims/%s", claim), "{\"ttl\":2000}",
+           204, NULL);
+    ck_api(f, "GET", api_text(f, CLAIMS "/%s", claim), NULL, 200, NULL);
+    ck_api_body(f, "{'age': 0, 'ttl': 2000, 'href': '*', 'messages': [{'id': '*',"
+                   "'href': '*', 'ttl': 2000, 'age': 0, 'body': 'a'}]}"); /* grace 0 */
+}
+
 API_TEST(a_released_claim_gives_its_messages_back_at_once)
 {
     const char *claim;

@@ -30,6 +30,11 @@ API_TEST(bad_metadata_makes_no_queue)
         {"PUT", "/v2/queues/bad", "[]", 400, BB},
         {"PUT", "/v2/queues/bad", "{\"_default_message_ttl\":59}", 400, BV},
         {"PUT", "/v2/queues/bad", "{\"_default_message_ttl\":\"60\"}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_default_claim_ttl\":0}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_default_claim_ttl\":-60}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_default_claim_ttl\":\"60\"}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_default_claim_ttl\":43201}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_default_claim_grace\":59}", 400, BV},
         {"PUT", "/v2/queues/bad", "{\"_max_messages_post_size\":262145}", 400, BV},
         {"PUT", "/v2/queues/bad", "{\"_max_claim_count\":0}", 400, BV},
         {"PUT", "/v2/queues/bad", "{\"_enable_encrypt_messages\":true}", 400, BV},
@@ -125,6 +130,9 @@ API_TEST(patching_changes_metadata_or_nothing)
         {"PATCH", "/v2/queues/q",
          "[{\"op\":\"add\",\"path\":\"/metadata/_default_message_ttl\",\"value\":1}]",
          400, BB},
+        {"PATCH", "/v2/queues/q",
+         "[{\"op\":\"add\",\"path\":\"/metadata/_default_claim_ttl\",\"value\":0}]", 400,
+         BB},
         {"PATCH", "/v2/queues/q", "[]", 200, NULL},
     };
 

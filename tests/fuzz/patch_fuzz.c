@@ -16,13 +16,14 @@ enum { METADATA_MAX = 600 };
 static void
 expect_same_settings(const struct store_settings *a, const struct store_settings *b)
 {
-    fuzz_check(a->max_post_bytes == b->max_post_bytes &&
-                   a->message_ttl_s == b->message_ttl_s &&
-                   a->message_delay_s == b->message_delay_s &&
-                   a->max_claim_count == b->max_claim_count &&
-                   a->dead_letter_ttl_s == b->dead_letter_ttl_s &&
-                   bytes_equal(a->dead_letter, b->dead_letter),
-               "the document means something else when it is read again");
+    fuzz_check(
+        a->max_post_bytes == b->max_post_bytes && a->message_ttl_s == b->message_ttl_s &&
+            a->message_delay_s == b->message_delay_s &&
+            a->claim_ttl_s == b->claim_ttl_s && a->claim_grace_s == b->claim_grace_s &&
+            a->max_claim_count == b->max_claim_count &&
+            a->dead_letter_ttl_s == b->dead_letter_ttl_s &&
+            bytes_equal(a->dead_letter, b->dead_letter),
+        "the document means something else when it is read again");
 }
 
 /* Checks that stored metadata can be written as JSON, and decodes to the same settings. */

@@ -99,13 +99,13 @@ enum status
 reference_terms(const json_t *tree, bool has_body, enum terms_form form,
                 const struct api_limits *limits, struct decoded_terms *out)
 {
-    int64_t grace_s = form == TERMS_RENEW_V1 ? 0 : limits->default_claim_grace;
+    int64_t grace_s = form == TERMS_RENEW_V1 ? 0 : STORE_UNSET;
     bool renews = form == TERMS_RENEW || form == TERMS_RENEW_V1;
     int64_t least_grace = renews ? 0 : limits->min_claim_grace;
     enum status st;
 
     if (!has_body && form == TERMS_CLAIM) {
-        *out = (struct decoded_terms){.terms = {limits->default_claim_ttl, grace_s}};
+        *out = (struct decoded_terms){.terms = {STORE_UNSET, grace_s}};
         return ST_OK;
     }
     if (!json_is_object(tree))
@@ -121,7 +121,7 @@ reference_terms(const json_t *tree, bool has_body, enum terms_form form,
             st, check_integer(tree, "limit", 1, limits->max_messages_per_claim_or_pop));
     if (st == ST_OK)
         *out = (struct decoded_terms){
-            .terms = {reference_integer(tree, "ttl", limits->default_claim_ttl),
+            .terms = {reference_integer(tree, "ttl", STORE_UNSET),
                       reference_integer(tree, "grace", grace_s)},
             .limit = renews ? 0 : (size_t)reference_integer(tree, "limit", 0)};
     return st;

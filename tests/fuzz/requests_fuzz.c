@@ -132,6 +132,8 @@ world_open(struct world *w)
     w->limits.max_queue_metadata = 1024;
     w->limits.enable_v1 = true;
     engine.message_ttl_s = w->limits.default_message_ttl;
+    engine.claim_ttl_s = w->limits.default_claim_ttl;
+    engine.claim_grace_s = w->limits.default_claim_grace;
     engine.max_message_ttl_s = w->limits.max_message_ttl;
     engine.key_window_ms = w->limits.idempotency_window * 1000;
     engine.keys = 3;

@@ -169,6 +169,8 @@ some_metadata(struct history *h)
     set->max_post_bytes = sometimes_unset(h, 20, (int64_t)below(h, 400));
     set->message_ttl_s = sometimes_unset(h, 30, some_seconds(h, h->shape->ttl_s));
     set->message_delay_s = sometimes_unset(h, 10, between(h, 0, h->shape->delay_s));
+    set->claim_ttl_s = sometimes_unset(h, 50, some_seconds(h, h->shape->claim_s));
+    set->claim_grace_s = sometimes_unset(h, 50, some_seconds(h, h->shape->claim_s));
     if (!chance(h, 90))
         set->paused = (unsigned)between(h, STORE_PAUSE_CLAIMS,
                                         STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS);
@@ -184,8 +186,9 @@ some_metadata(struct history *h)
 static struct store_terms
 some_terms(struct history *h)
 {
-    return (struct store_terms){some_seconds(h, h->shape->claim_s),
-                                some_seconds(h, h->shape->claim_s)};
+    return (struct store_terms){
+        sometimes_unset(h, 80, some_seconds(h, h->shape->claim_s)),
+        sometimes_unset(h, 80, some_seconds(h, h->shape->claim_s))};
 }
 
 /* ---------------------------------------------------------------------- operations */

@@ -395,6 +395,8 @@ agree_view(const struct pair *p, const struct store_queue_view *t,
     pair_agree(p, "max_post_bytes", ts->max_post_bytes, es->max_post_bytes);
     pair_agree(p, "message_ttl_s", ts->message_ttl_s, es->message_ttl_s);
     pair_agree(p, "message_delay_s", ts->message_delay_s, es->message_delay_s);
+    pair_agree(p, "claim_ttl_s", ts->claim_ttl_s, es->claim_ttl_s);
+    pair_agree(p, "claim_grace_s", ts->claim_grace_s, es->claim_grace_s);
     pair_agree(p, "max_claim_count", ts->max_claim_count, es->max_claim_count);
     pair_agree(p, "dead_letter_ttl_s", ts->dead_letter_ttl_s, es->dead_letter_ttl_s);
     pair_agree_bytes(p, "dead_letter", ts->dead_letter, es->dead_letter);
@@ -864,7 +866,7 @@ pair_claim(struct pair *p, const struct store_queue *queue,
     struct pair_ops v;
     enum status st;
 
-    pair_pass_before_claim(p, terms);
+    pair_pass_before_claim(p, queue, terms);
     v = ops_of(p, queue, w);
     pair_note(p, queue, "%sclaim %zu for %" PRId64 " + %" PRId64 " room %zu waiter %d",
               key_mark(p), limit, terms->ttl_s, terms->grace_s, room,
@@ -918,7 +920,7 @@ pair_renew(struct pair *p, const struct store_queue *queue, const struct id_pair
     uint64_t number = 0, ignored;
     enum status st;
 
-    pair_pass_before_claim(p, terms);
+    pair_pass_before_claim(p, queue, terms);
     pair_note(p, queue, "renew %s/%s for %" PRId64 " + %" PRId64, claim->left.text,
               claim->right.text, terms->ttl_s, terms->grace_s);
     st = pair_agree_status(
@@ -994,9 +996,10 @@ pair_pass(struct pair *p, int64_t until_ms)
 }
 
 void
-pair_pass_before_claim(struct pair *p, const struct store_terms *terms)
+pair_pass_before_claim(struct pair *p, const struct store_queue *queue,
+                       const struct store_terms *terms)
 {
-    while (twin_claims_tie(p->twin, p->now_ms, terms->ttl_s))
+    while (twin_claims_tie(p->twin, p->now_ms, queue, terms))
         pair_pass(p, p->now_ms + 1);
 }
 

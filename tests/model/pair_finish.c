@@ -48,7 +48,7 @@ pair_finish(struct pair *p, const struct store_queue *queue, struct pair_finish 
     enum status st;
 
     if (f->renew != NULL)
-        pair_pass_before_claim(p, f->renew);
+        pair_pass_before_claim(p, queue, f->renew);
     make_side(&twin, f, false);
     make_side(&engine, f, true);
     pair_note(p, queue, "finish %s/%s: %zu items, %zu posts%s%s", f->claim.left.text,

@@ -787,10 +787,9 @@ LOOP_TEST(claim_numbers_grow_though_their_queue_goes_before_a_restart, 4)
     begin_tale(&t, 1, 0, 0);
     t.story.f.queue = story_queue(0);
     if (_i >= 2) {
-        const struct store_settings settings = {STORE_UNSET, STORE_UNSET, STORE_UNSET,
-                                                STORE_UNSET, STORE_UNSET, {NULL, 0},
-                                                true,        false,       0};
+        struct store_settings settings = STORE_SETTINGS_INIT;
 
+        settings.transient = true;
         make_queue(&t.story.f, &settings);
     }
     for (int i = 0; i < 3; i++) {

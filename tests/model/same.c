@@ -18,6 +18,8 @@ same_settings(const struct store_settings *a, const struct store_settings *b)
     ck_assert_int_eq(a->max_post_bytes, b->max_post_bytes);
     ck_assert_int_eq(a->message_ttl_s, b->message_ttl_s);
     ck_assert_int_eq(a->message_delay_s, b->message_delay_s);
+    ck_assert_int_eq(a->claim_ttl_s, b->claim_ttl_s);
+    ck_assert_int_eq(a->claim_grace_s, b->claim_grace_s);
     ck_assert_int_eq(a->max_claim_count, b->max_claim_count);
     ck_assert_int_eq(a->dead_letter_ttl_s, b->dead_letter_ttl_s);
     ck_assert_int_eq(bytes_present(a->dead_letter), bytes_present(b->dead_letter));

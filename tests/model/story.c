@@ -92,6 +92,8 @@ some_metadata(struct story *s)
     if (story_below(s, 2) == 0)
         md.settings.dead_letter_ttl_s = 1 + (int64_t)story_below(s, 100);
     if (story_below(s, 4) == 0)
+        md.settings.claim_ttl_s = 1 + (int64_t)story_below(s, 100);
+    if (story_below(s, 4) == 0)
         md.settings.message_delay_s = (int64_t)story_below(s, 20);
     return md;
 }
@@ -238,8 +240,9 @@ do_pop(struct story *s, struct store_op *op, size_t queue)
 static enum status
 do_claim(struct story *s, struct store_op *op, size_t queue)
 {
-    const struct store_terms terms = {1 + (int64_t)story_below(s, 100),
-                                      1 + (int64_t)story_below(s, 100)};
+    const struct store_terms terms = {
+        story_below(s, 4) == 0 ? STORE_UNSET : 1 + (int64_t)story_below(s, 100),
+        1 + (int64_t)story_below(s, 100)};
     struct store_batch batch = STORE_BATCH_INIT;
     struct store_queue where = story_queue(queue);
     const size_t limit = 1 + story_below(s, 5);

@@ -37,8 +37,9 @@ twin_next_letter(const struct store *s, int64_t now_ms, struct store_queue *wher
 void
 twin_expire_letters(struct store *s, const struct store_queue *where, int64_t now_ms);
 
-/* Does a claim end together with one of ttl_s that begins now? They may expire in any order. */
-bool twin_claims_tie(const struct store *s, int64_t now_ms, int64_t ttl_s);
+/* Does a claim end together with one of the queue that begins now? They may expire in any order. */
+bool twin_claims_tie(const struct store *s, int64_t now_ms,
+                     const struct store_queue *where, const struct store_terms *terms);
 
 /* Must this waiter, who is in line, have been called by now? */
 bool twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_ms);

@@ -114,11 +114,31 @@ twin_expire_letters(struct store *s, const struct store_queue *where, int64_t no
                 i++;
 }
 
+static int64_t
+first_set(int64_t own, int64_t of_queue, int64_t of_server)
+{
+    return own != STORE_UNSET ? own : of_queue != STORE_UNSET ? of_queue : of_server;
+}
+
+static struct store_terms
+twin_terms(const struct twin *t, const struct twin_queue *q,
+           const struct store_terms *terms)
+{
+    const struct store_settings unset = STORE_SETTINGS_INIT;
+    const struct store_settings *set = q == NULL ? &unset : &q->settings;
+
+    return (struct store_terms){
+        first_set(terms->ttl_s, set->claim_ttl_s, t->config.claim_ttl_s),
+        first_set(terms->grace_s, set->claim_grace_s, t->config.claim_grace_s)};
+}
+
 bool
-twin_claims_tie(const struct store *s, int64_t now_ms, int64_t ttl_s)
+twin_claims_tie(const struct store *s, int64_t now_ms, const struct store_queue *where,
+                const struct store_terms *terms)
 {
     const struct twin *t = (const struct twin *)s;
-    const int64_t ms = twin_deadline_ms(t, now_ms, ttl_s);
+    const struct store_terms own = twin_terms(t, twin_find_queue(t, where), terms);
+    const int64_t ms = twin_deadline_ms(t, now_ms, own.ttl_s);
 
     for (size_t i = 0; i < t->queue_count; i++)
         for (size_t k = 0; k < t->queues[i]->claim_count; k++)
@@ -192,8 +212,10 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
     struct twin_queue *q = twin_find_queue(t, where);
     struct twin_claim *c = NULL;
     const size_t wants = limit;
+    struct store_terms own;
     size_t from;
 
+    own = twin_terms(t, q, terms);
     op->paused = q != NULL && twin_claims_paused(q);
     if (q != NULL)
         twin_forget(t, q, now_ms);
@@ -212,10 +234,10 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
         if (!twin_claimable(q, m, now_ms))
             continue;
         if (c == NULL)
-            c = twin_add_claim(t, q, terms, now_ms);
+            c = twin_add_claim(t, q, &own, now_ms);
         m->claim = c->number;
         m->claim_count++;
-        twin_lengthen(t, m, terms, now_ms);
+        twin_lengthen(t, m, &own, now_ms);
         twin_show(out, q, m, now_ms);
     }
     if (c == NULL) {
@@ -318,15 +340,16 @@ twin_claim_renew(struct store *s, struct store_op *op, const struct store_queue 
     struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
     struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
+    const struct store_terms own = twin_terms(t, q, terms);
 
     if (c == NULL)
         return ST_NOT_FOUND;
     for (size_t i = 0; i < q->message_count; i++)
         if (twin_message_live(q->messages[i], now_ms) &&
             twin_holder(q, q->messages[i], now_ms) == c)
-            twin_lengthen(t, q->messages[i], terms, now_ms);
+            twin_lengthen(t, q->messages[i], &own, now_ms);
     c->started_ms = now_ms;
-    c->ttl_ms = twin_deadline_ms(t, 0, terms->ttl_s);
+    c->ttl_ms = twin_deadline_ms(t, 0, own.ttl_s);
     note_client(c, op->client);
     *number = c->number;
     return ST_OK;

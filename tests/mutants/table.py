@@ -114,6 +114,15 @@ MUTANTS = [
      [("engine/claim_ops.c",
        "terms->ttl_s + terms->grace_s;",
        "terms->ttl_s + (MUTANT(GRACE_IGNORED) ? 0 : terms->grace_s);")]),
+    ("QUEUE_CLAIM_TTL_IGNORED",
+     "a claim without a ttl has that of the server, though its queue has one",
+     "store/claim_test: terms_are_the_claims_own_else_the_queues_else_the_servers",
+     [("engine/claim_ops.c",
+       "        own, queue_settings(t->queue),",
+       "        own,\n"
+       "        MUTANT(QUEUE_CLAIM_TTL_IGNORED)\n"
+       "            ? &(const struct store_settings)STORE_SETTINGS_INIT\n"
+       "            : queue_settings(t->queue),")]),
     ("CLAIM_SHORTENS_LIFE",
      "a claim sets a message's life also when it was longer",
      SIMULATION,
@@ -124,11 +133,11 @@ MUTANTS = [
      "a renewed claim counts from when it was made",
      SIMULATION,
      [("engine/claim_ops.c",
-       "    lease_start(t, c, terms);\n    for",
+       "    lease_start(t, c, &terms);\n    for",
        "    {\n"
        "        const int64_t before = t->now_ms;\n"
        "        t->now_ms = MUTANT(RENEW_DOES_NOT_RESTART) ? c->started_ms : before;\n"
-       "        lease_start(t, c, terms);\n"
+       "        lease_start(t, c, &terms);\n"
        "        t->now_ms = before;\n"
        "    }\n"
        "    for")]),
@@ -1923,9 +1932,9 @@ MUTANTS = [
      "the journal forgets that posts are paused",
      SIMULATION,
      [("journal/record.c",
-       "(set->paused << PAUSE_SHIFT));",
+       "(set->paused << PAUSE_SHIFT) |\n",
        "((MUTANT(PAUSE_NOT_LOGGED) ? set->paused & STORE_PAUSE_CLAIMS : set->paused)\n"
-       "                      << PAUSE_SHIFT));")]),
+       "                      << PAUSE_SHIFT) |\n")]),
     ("FULL_STAYS_PAUSED",
      "above the memory budget, a paused queue cannot resume",
      SIMULATION,

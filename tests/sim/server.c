@@ -194,6 +194,8 @@ open_store(struct server *s, const struct profile *p, int64_t wall_ms)
         .shards = p->shards,
         .now_ms = s->now_ms,
         .message_ttl_s = p->rules.message_ttl_s,
+        .claim_ttl_s = p->rules.claim_ttl_s,
+        .claim_grace_s = p->rules.claim_grace_s,
         .max_message_ttl_s = p->rules.max_message_ttl_s,
         .key_window_ms = p->rules.key_window_ms,
         .keys = p->rules.few_keys ? 3 : 1000,

@@ -2,6 +2,7 @@
  * Claims of any store: making, querying, renewing, releasing, and grace (docs/api.md 9).
  */
 #include "support/delete.h"
+#include "support/finishing.h"
 #include "support/store_fixture.h"
 
 /* ---------------------------------------------------------------------- create */
@@ -111,6 +112,136 @@ STORE_TEST(every_claim_of_a_message_is_counted_and_renewals_are_not)
         get(f, 1);
         ck_assert_uint_eq(f->seen.messages[0].claim_count, n);
     }
+}
+
+/* ---------------------------------------------------------------------- defaults */
+
+STORE_CASE("defaults");
+
+/* Claims a new message with these terms, which lives for 60 s otherwise. */
+static struct store_id
+claim_new(struct fixture *f, int64_t ttl_s, int64_t grace_s)
+{
+    post_with(f, 60, 0);
+    return take_for(f, 1, ttl_s, grace_s);
+}
+
+/* Ends the claim, and drops its message. The claim has this TTL, and its message this lifetime. */
+static void
+expect_terms(struct fixture *f, struct store_id claim, int64_t ttl_s, int64_t life_s)
+{
+    ck_assert_status(query(f, claim), ST_OK);
+    ck_assert_int_eq(f->seen.claim_ttl_s, ttl_s);
+    ck_assert_uint_eq(f->seen.count, 1);
+    ck_assert_int_eq(f->seen.messages[0].expires_ms, f->now_ms + life_s * 1000);
+    wait_s(f, ttl_s - 1);
+    ck_assert_status(query(f, claim), ST_OK);
+    wait_s(f, 1);
+    ck_assert_status(query(f, claim), ST_NOT_FOUND);
+    wait_s(f, life_s);
+}
+
+STORE_TEST(terms_are_the_claims_own_else_the_queues_else_the_servers)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+
+    settings.claim_ttl_s = 90;
+    settings.claim_grace_s = 0;
+    make_queue(f, &settings);
+    expect_terms(f, claim_new(f, STORE_UNSET, STORE_UNSET), 90, 90);
+    expect_terms(f, claim_new(f, STORE_UNSET, 70), 90, 160);
+    expect_terms(f, claim_new(f, 80, STORE_UNSET), 80, 80);
+    expect_terms(f, claim_new(f, 80, 70), 80, 150);
+    use(f, "plain");
+    expect_terms(f, claim_new(f, STORE_UNSET, STORE_UNSET), 300, 360);
+}
+
+STORE_TEST(each_default_of_claims_stands_alone)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+
+    settings.claim_ttl_s = 90;
+    make_queue(f, &settings);
+    expect_terms(f, claim_new(f, STORE_UNSET, STORE_UNSET), 90, 150);
+    use(f, "graceful");
+    settings = (struct store_settings)STORE_SETTINGS_INIT;
+    settings.claim_grace_s = 100;
+    make_queue(f, &settings);
+    expect_terms(f, claim_new(f, STORE_UNSET, STORE_UNSET), 300, 400);
+}
+
+STORE_TEST(a_renewal_has_the_defaults_of_the_queue)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    struct store_id claim;
+
+    settings.claim_ttl_s = 500;
+    settings.claim_grace_s = 7;
+    make_queue(f, &settings);
+    claim = claim_new(f, 100, 0);
+    ck_assert_status(renew(f, claim, STORE_UNSET, STORE_UNSET), ST_OK);
+    expect_terms(f, claim, 500, 507);
+}
+
+STORE_TEST(a_finish_renews_a_claim_with_the_defaults_of_the_queue)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    struct finishing g;
+    struct store_id claim;
+
+    settings.claim_ttl_s = 500;
+    settings.claim_grace_s = 7;
+    make_queue(f, &settings);
+    claim = claim_new(f, 100, 0);
+    g = finishing_of(f, claim);
+    then_renew(&g, STORE_UNSET, STORE_UNSET);
+    ck_assert_status(finish(f, &g), ST_OK);
+    expect_terms(f, claim, 500, 507);
+}
+
+static void
+change_settings(struct fixture *f, const struct store_settings *settings)
+{
+    const struct store_metadata changed = {.settings = *settings};
+    struct store_queues found = STORE_QUEUES_INIT;
+
+    ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &found),
+                     ST_OK);
+    ck_assert_status(store_queue_update(f->store, STORE_AT(f->now_ms), &f->queue,
+                                        found.queues[0].version, &changed),
+                     ST_OK);
+    store_queues_release(&found);
+}
+
+STORE_TEST(changed_defaults_apply_to_the_next_claim)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    struct store_id first;
+
+    settings.claim_ttl_s = 90;
+    make_queue(f, &settings);
+    first = claim_new(f, STORE_UNSET, STORE_UNSET);
+    settings.claim_ttl_s = 200;
+    change_settings(f, &settings);
+    expect_terms(f, first, 90, 150);
+    expect_terms(f, claim_new(f, STORE_UNSET, STORE_UNSET), 200, 260);
+    change_settings(f, &(struct store_settings)STORE_SETTINGS_INIT);
+    expect_terms(f, claim_new(f, STORE_UNSET, STORE_UNSET), 300, 360);
+}
+
+STORE_TEST(defaults_of_claims_survive_a_restart)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+
+    settings.claim_ttl_s = 90;
+    settings.claim_grace_s = 8;
+    make_queue(f, &settings);
+    fixture_restart(f);
+    expect_terms(f, claim_new(f, STORE_UNSET, STORE_UNSET), 90, 98);
+    settings.claim_ttl_s = STORE_UNSET;
+    change_settings(f, &settings);
+    fixture_restart(f);
+    expect_terms(f, claim_new(f, STORE_UNSET, STORE_UNSET), 300, 308);
 }
 
 /* ---------------------------------------------------------------------- query */

@@ -69,6 +69,8 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
         .now_ms = API_FIXTURE_START_MS,
         .message_ttl_s = limits->default_message_ttl,
         .message_delay_s = limits->default_message_delay,
+        .claim_ttl_s = limits->default_claim_ttl,
+        .claim_grace_s = limits->default_claim_grace,
         .max_message_ttl_s = limits->max_message_ttl,
         .key_window_ms = limits->idempotency_window * 1000,
         .keys = API_FIXTURE_KEYS,

@@ -86,8 +86,11 @@ void
 server_fixture_open_with(struct server_fixture *f,
                          const struct server_fixture_options *options)
 {
-    struct engine_config engine = {
-        .shards = 4, .message_ttl_s = 3600, .max_message_ttl_s = 1209600};
+    struct engine_config engine = {.shards = 4,
+                                   .message_ttl_s = 3600,
+                                   .claim_ttl_s = 300,
+                                   .claim_grace_s = 60,
+                                   .max_message_ttl_s = 1209600};
     struct api_config api = {.limits = api_limits_default};
     struct server_config config = {.socket_mode = 0600,
                                    .socket_group = -1,

@@ -25,6 +25,8 @@ struct engine_config {
     int64_t now_ms;            /* the present at the start */
     int64_t message_ttl_s;     /* default_message_ttl */
     int64_t message_delay_s;   /* default_message_delay */
+    int64_t claim_ttl_s;       /* default_claim_ttl */
+    int64_t claim_grace_s;     /* default_claim_grace */
     int64_t max_message_ttl_s; /* limit of a claim's ttl + grace */
     int64_t dead_letter_ttl_s; /* minimum, unless the queue sets one */
     int64_t round_up_ms;       /* added to deadlines: 1 if the clock rounds down */

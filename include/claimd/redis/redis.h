@@ -23,6 +23,7 @@ struct redis_config {
     const char *url; /* redis://[user:password@]host:port[,...][?replicas=1...] */
     /* As in engine_config: */
     int64_t message_ttl_s, message_delay_s, max_message_ttl_s;
+    int64_t claim_ttl_s, claim_grace_s;
     int64_t dead_letter_ttl_s;
     int64_t key_window_ms;
     const struct store_sealer *sealer;

@@ -59,6 +59,8 @@ struct store_settings {
     int64_t message_delay_s;   /* _default_message_delay */
     int64_t max_claim_count;   /* _max_claim_count, >= 1 */
     int64_t dead_letter_ttl_s; /* _dead_letter_queue_messages_ttl */
+    int64_t claim_ttl_s;       /* _default_claim_ttl */
+    int64_t claim_grace_s;     /* _default_claim_grace */
     struct bytes dead_letter;  /* _dead_letter_queue, absent if none */
     bool transient;            /* _persistence is "memory" */
     bool encrypt;              /* _enable_encrypt_messages: bodies must be sealed */
@@ -73,8 +75,8 @@ enum store_pause {
 
 #define STORE_SETTINGS_INIT                                                              \
     {                                                                                    \
-        STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, {NULL, 0},      \
-            false, false, 0                                                              \
+        STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET,    \
+            STORE_UNSET, {NULL, 0}, false, false, 0                                      \
     }
 
 /* The first byte of an encrypted body, with which no JSON text begins. A store knows
@@ -148,9 +150,27 @@ struct store_post {
 
 /* The terms of a claim: its length, and the grace by which its messages outlive it. */
 struct store_terms {
-    int64_t ttl_s;
-    int64_t grace_s;
+    int64_t ttl_s;   /* STORE_UNSET: the queue's default, else the server's */
+    int64_t grace_s; /* likewise */
 };
+
+/* The terms of a claim: its own, else those of the queue, else those of the server. */
+static inline struct store_terms
+store_claim_terms(const struct store_terms *own, const struct store_settings *set,
+                  struct store_terms server)
+{
+    struct store_terms out = server;
+
+    if (own->ttl_s != STORE_UNSET)
+        out.ttl_s = own->ttl_s;
+    else if (set->claim_ttl_s != STORE_UNSET)
+        out.ttl_s = set->claim_ttl_s;
+    if (own->grace_s != STORE_UNSET)
+        out.grace_s = own->grace_s;
+    else if (set->claim_grace_s != STORE_UNSET)
+        out.grace_s = set->claim_grace_s;
+    return out;
+}
 
 /* Which messages a listing shows. */
 struct store_filter {

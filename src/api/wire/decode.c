@@ -266,8 +266,7 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
                                         "max_messages_per_claim_or_pop"};
     struct json_scan_value m[MEMBERS] = {{SCAN_NONE, BYTES_NONE}};
     struct decoded_terms decoded = {
-        .terms = {l->default_claim_ttl,
-                  form == TERMS_RENEW_V1 ? 0 : l->default_claim_grace}};
+        .terms = {STORE_UNSET, form == TERMS_RENEW_V1 ? 0 : STORE_UNSET}};
     struct json_names seen = {.unknown = BYTES_NONE};
     enum status st = ST_OK;
     int64_t messages = 0;

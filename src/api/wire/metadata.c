@@ -20,7 +20,9 @@
     X(ENCRYPT, "_enable_encrypt_messages")                                               \
     X(FLAVOR, "_flavor")                                                                 \
     X(PERSISTENCE, "_persistence")                                                       \
-    X(RETRY_POLICY, "_retry_policy")
+    X(RETRY_POLICY, "_retry_policy")                                                     \
+    X(CLAIM_TTL, "_default_claim_ttl")                                                   \
+    X(CLAIM_GRACE, "_default_claim_grace")
 
 enum reserved {
 #define RESERVED_ENUM(name, text) RESERVED_##name,
@@ -79,6 +81,14 @@ find_range(enum reserved which, const struct api_limits *l, struct integer_range
         return true;
     case RESERVED_CLAIM_COUNT:
         *out = (struct integer_range){1, INT64_MAX, NULL};
+        return true;
+    case RESERVED_CLAIM_TTL:
+        *out = (struct integer_range){l->min_claim_ttl, l->max_claim_ttl,
+                                      "min_claim_ttl, max_claim_ttl"};
+        return true;
+    case RESERVED_CLAIM_GRACE:
+        *out = (struct integer_range){l->min_claim_grace, l->max_claim_grace,
+                                      "min_claim_grace, max_claim_grace"};
         return true;
     default:
         return false;
@@ -198,6 +208,8 @@ extract_settings(const json_t *document, struct arena *arena, struct store_setti
     out->message_delay_s = integer_setting(document, RESERVED_DELAY);
     out->max_claim_count = integer_setting(document, RESERVED_CLAIM_COUNT);
     out->dead_letter_ttl_s = integer_setting(document, RESERVED_DEAD_LETTER_TTL);
+    out->claim_ttl_s = integer_setting(document, RESERVED_CLAIM_TTL);
+    out->claim_grace_s = integer_setting(document, RESERVED_CLAIM_GRACE);
     out->transient = reserved_value(document, RESERVED_PERSISTENCE) != NULL;
     out->encrypt = json_is_true(reserved_value(document, RESERVED_ENCRYPT));
     if (json_string_length(dead_letter) == 0)

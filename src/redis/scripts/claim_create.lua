@@ -1,5 +1,5 @@
 -- Claims the oldest ready messages, and moves dead letters out of their way.
---   ARGV    secret of the new claim, its TTL and the minimum lifetime of its messages (ms), limit of messages, number
+--   ARGV    secret of the new claim, its terms (lib/messages.lua), limit of messages, number
 --           of messages reserved for other waiters, bytes of bodies that fit (0: any), name of the queue, minimum TTL
 --           of dead letters (s), Client-ID, ids of decrypted messages ... ('-': encrypted bodies are fine)
 --   returns OK | OVER_CAPACITY | SEALED | AGAIN | PAUSED, now, tag, number of the claim (0: none), base, [number, head, body, '']
@@ -11,13 +11,13 @@ local w = open_queue()
 if not w then return { OK, 0, '', 0, 0 } end
 if not expire_due(w) then return { EXPIRE_FIRST } end
 if claims_paused(w) then return { PAUSED } end
-local set, limit, reserved, dead_letters = read_settings(w), tonumber(ARGV[5]), tonumber(ARGV[6]), {}
+local set, limit, reserved, dead_letters = read_settings(w), tonumber(ARGV[6]), tonumber(ARGV[7]), {}
 lease_old_transfers(w, dead_letters)
 local chosen = choose_ready(w, limit, reserved)
 if set[4] >= 0 and set[6] ~= '' then
     local slices, moved = 0, false
-    local come_back = set[6] == ARGV[8] and w.listeners > 0 -- they arrive after this script
-    while move_dead_letters(w, set, chosen, dead_letters, ARGV[8], tonumber(ARGV[9])) > 0 do
+    local come_back = set[6] == ARGV[9] and w.listeners > 0 -- they arrive after this script
+    while move_dead_letters(w, set, chosen, dead_letters, ARGV[9], tonumber(ARGV[10])) > 0 do
         slices, moved = slices + 1, true
         if #dead_letters >= 128 or slices == 16 or come_back then
             save_queue(w)
@@ -36,11 +36,12 @@ local function respond(status, number)
     return out
 end
 
-local refusal = check_chosen(w, chosen, tonumber(ARGV[7]), 11)
+local refusal = check_chosen(w, chosen, tonumber(ARGV[8]), 12)
 if refusal then return respond(refusal[1], refusal[1] == OVER_CAPACITY and refusal[2] or 0) end
 if #chosen.names == 0 then return respond(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
-local ends, lives = deadline(w, tonumber(ARGV[3])), deadline(w, tonumber(ARGV[4]))
+local ttl, life = read_terms(3)
+local ends, lives = deadline(w, ttl), deadline(w, life)
 local numbers = {}
 for i, n in ipairs(chosen.names) do
     local old, at = chosen.heads[i], tonumber(n)
@@ -58,7 +59,7 @@ local name = 'c' .. digits(number)
 add_words(ch, 'hset', name, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
 add_deadline(ch, ends, name)
 mark_created(ch, number, w.now)
-mark_holder(ch, number, ARGV[10])
+mark_holder(ch, number, ARGV[11])
 w.last_claim, w.claimed, w.claims = number, w.claimed + #numbers, w.claims + 1
 count_messages(w, 'delivered', #numbers)
 commit(w, ch)

@@ -1,5 +1,5 @@
 -- Renews a claim.
---   ARGV    id, TTL, minimum lifetime of its messages (ms), Client-ID
+--   ARGV    id, terms (lib/messages.lua), Client-ID
 --   returns OK, number, base
 --   cost    O(messages of the claim · log n)
 local w = open_queue()
@@ -8,6 +8,7 @@ if not expire_due(w) then return { EXPIRE_FIRST } end
 local ch = changes()
 local c = find_claim(ch, ARGV[2])
 if not c then return { NOT_FOUND } end
-renew_claim(w, ch, c, tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5])
+local ttl, life = read_terms(3)
+renew_claim(w, ch, c, ttl, life, ARGV[6])
 save_queue(w)
 return { OK, c.number, w.base }

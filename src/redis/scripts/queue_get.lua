@@ -7,5 +7,6 @@ if not w then return { NOT_FOUND } end
 local q = call('HMGET', Q, 'v', 'j')
 local set = read_settings(w)
 for i, value in ipairs(set) do set[i] = tostring(value) end
-set[9] = w.paused
+set[9], set[10] = read_claim_defaults()
+set[11] = w.paused
 return { OK, q[1], q[2], unpack(set) }

@@ -125,6 +125,8 @@ some_metadata(struct random *r, struct sample *s)
                                    .dead_letter_ttl_s = (int64_t)random_next(r),
                                    .encrypt = random_chance(r, 50),
                                    .paused = (unsigned)random_below(r, 4)};
+    set->claim_ttl_s = random_chance(r, 50) ? (int64_t)random_next(r) : STORE_UNSET;
+    set->claim_grace_s = random_chance(r, 50) ? (int64_t)random_next(r) : STORE_UNSET;
     if (random_chance(r, 50))
         set->dead_letter = some_text(r, s, s->texts[0]);
     s->metadata.json = some_text(r, s, s->texts[1]);
@@ -235,6 +237,8 @@ same_metadata(const struct store_metadata *a, const struct store_metadata *b)
     ck_assert_int_eq(a->settings.max_post_bytes, b->settings.max_post_bytes);
     ck_assert_int_eq(a->settings.message_ttl_s, b->settings.message_ttl_s);
     ck_assert_int_eq(a->settings.message_delay_s, b->settings.message_delay_s);
+    ck_assert_int_eq(a->settings.claim_ttl_s, b->settings.claim_ttl_s);
+    ck_assert_int_eq(a->settings.claim_grace_s, b->settings.claim_grace_s);
     ck_assert_int_eq(a->settings.max_claim_count, b->settings.max_claim_count);
     ck_assert_int_eq(a->settings.dead_letter_ttl_s, b->settings.dead_letter_ttl_s);
     ck_assert_int_eq(bytes_present(a->settings.dead_letter),
@@ -691,10 +695,10 @@ START_TEST(flags_of_a_document_that_are_not_known_are_refused)
 
     some_change(&r, &s, STORE_CHANGE_META);
     image = write_sample(&s);
-    for (size_t i = 0; i < 2; i++) { /* one flag, then three */
+    for (size_t i = 0; i < 2; i++) { /* one flag, then five */
         const uint8_t known = image.bytes[RECORD_HEAD_BYTES + i];
 
-        image.bytes[RECORD_HEAD_BYTES + i] |= (uint8_t)(i == 0 ? 2 : 8);
+        image.bytes[RECORD_HEAD_BYTES + i] |= (uint8_t)(i == 0 ? 2 : 32);
         expect_refused(image.bytes, image.len);
         image.bytes[RECORD_HEAD_BYTES + i] = known;
     }

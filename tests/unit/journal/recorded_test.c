@@ -456,6 +456,8 @@ START_TEST(metadata_are_as_they_were_changed)
     ck_assert_int_eq(md->settings.max_post_bytes, 1000);
     ck_assert_int_eq(md->settings.message_ttl_s, 120);
     ck_assert_int_eq(md->settings.message_delay_s, 5);
+    ck_assert_int_eq(md->settings.claim_ttl_s, STORE_UNSET); /* not in older journals */
+    ck_assert_int_eq(md->settings.claim_grace_s, STORE_UNSET);
     ck_assert_int_eq(md->settings.max_claim_count, 1);
     ck_assert_int_eq(md->settings.dead_letter_ttl_s, 86400);
     ck_assert(bytes_equal_str(md->settings.dead_letter, "letters"));

@@ -44,8 +44,8 @@ end
 
 -- The body of claim_finish and claim_finish_post.
 local function finish_claim()
-    local w, atomic, posts, client = open_queue(), ARGV[3] == '1', tonumber(ARGV[12]), ARGV[8]
-    local from = 13 + posts
+    local w, atomic, posts, client = open_queue(), ARGV[3] == '1', tonumber(ARGV[14]), ARGV[8]
+    local from = 15 + posts
     local count = (#ARGV + 1 - from) / ITEM_WORDS
     local function item(i, k) return ARGV[from + ITEM_WORDS * (i - 1) + k] end
     if w and not expire_due(w) then return { EXPIRE_FIRST } end
@@ -74,7 +74,7 @@ local function finish_claim()
     local first = w.last + 1
     for i = 1, posts do
         w.last = w.last + 1
-        add_transfer(w, nil, w.last, ARGV[12 + i])
+        add_transfer(w, nil, w.last, ARGV[14 + i])
     end
     local out, words = { OK, table.concat(held), w.tag, 0, w.base, first }, {}
     letters = new_dead_letters(words, ARGV[5], tonumber(ARGV[6]))
@@ -96,11 +96,11 @@ local function finish_claim()
     end
     commit(w, ch)
     append_own_dead_letters(w, letters)
-    if tonumber(ARGV[9]) >= 0 and left > 0 then
+    if ARGV[9] == '1' and left > 0 then
+        local ttl, life = read_terms(10)
         local again = changes()
         out[4] = c.number
-        renew_claim(w, again, find_claim(again, ARGV[2]), tonumber(ARGV[9]), tonumber(ARGV[10]),
-            ARGV[11])
+        renew_claim(w, again, find_claim(again, ARGV[2]), ttl, life, ARGV[13])
     end
     save_queue(w)
     out[#out + 1] = ''

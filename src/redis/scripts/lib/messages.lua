@@ -227,6 +227,18 @@ local function release_claim(w, ch, c, less)
     end_claim(w, ch, c)
 end
 
+-- The TTL of a claim and the minimum lifetime of its messages (ms). Its terms begin at ARGV[at]: TTL and grace (s),
+-- maximum lifetime (s). A negative TTL or grace is -1 minus the default of the server: that of the queue has priority.
+local function read_terms(at)
+    local ttl, grace = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
+    if ttl < 0 or grace < 0 then
+        local own_ttl, own_grace = read_claim_defaults()
+        if ttl < 0 then ttl = own_ttl >= 0 and own_ttl or -1 - ttl end
+        if grace < 0 then grace = own_grace >= 0 and own_grace or -1 - grace end
+    end
+    return 1000 * ttl, 1000 * math.min(ttl + grace, tonumber(ARGV[at + 2]))
+end
+
 -- Restarts a claim of this client for `ttl` ms. Its messages live for `life` ms at least. Commits the changes.
 local function renew_claim(w, ch, c, ttl, life, client)
     local lives = deadline(w, life)

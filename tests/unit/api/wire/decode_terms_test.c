@@ -27,16 +27,16 @@ refused(enum terms_form form, const char *body, enum status st)
     ck_assert_int_eq(said.terms.ttl_s, -7); /* results are written only on success */
 }
 
-START_TEST(terms_left_out_have_defaults)
+START_TEST(terms_left_out_are_unset)
 {
-    gives(TERMS_CLAIM, NULL, 300, 60);
-    gives(TERMS_CLAIM, "", 300, 60);
-    gives(TERMS_CLAIM, "{}", 300, 60);
-    gives(TERMS_CLAIM, "{\"ttl\":100}", 100, 60);
-    gives(TERMS_CLAIM, "{\"grace\":100}", 300, 100);
-    gives(TERMS_CLAIM, "{\"ttl\":null,\"grace\":null}", 300, 60);
-    gives(TERMS_RENEW, "{}", 300, 60);
-    gives(TERMS_RENEW, "{\"ttl\":60,\"ttl\":61,\"x\":[{}]}", 61, 60);
+    gives(TERMS_CLAIM, NULL, STORE_UNSET, STORE_UNSET);
+    gives(TERMS_CLAIM, "", STORE_UNSET, STORE_UNSET);
+    gives(TERMS_CLAIM, "{}", STORE_UNSET, STORE_UNSET);
+    gives(TERMS_CLAIM, "{\"ttl\":100}", 100, STORE_UNSET);
+    gives(TERMS_CLAIM, "{\"grace\":100}", STORE_UNSET, 100);
+    gives(TERMS_CLAIM, "{\"ttl\":null,\"grace\":null}", STORE_UNSET, STORE_UNSET);
+    gives(TERMS_RENEW, "{}", STORE_UNSET, STORE_UNSET);
+    gives(TERMS_RENEW, "{\"ttl\":60,\"ttl\":61,\"x\":[{}]}", 61, STORE_UNSET);
 }
 
 START_TEST(a_renewal_needs_a_body)
@@ -115,9 +115,10 @@ START_TEST(a_claim_may_say_how_many_messages_it_wants)
         refused(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":true}", ST_BAD_VALUE);
         refused(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":\"5\"}", ST_BAD_BODY);
     }
-    gives(TERMS_CLAIM, NULL, 300, 60);
+    gives(TERMS_CLAIM, NULL, STORE_UNSET, STORE_UNSET);
     ck_assert_uint_eq(said.limit, 0);
-    gives(TERMS_RENEW, "{\"limit\":\"x\"}", 300, 60); /* nothing is claimed */
+    gives(TERMS_RENEW, "{\"limit\":\"x\"}", STORE_UNSET,
+          STORE_UNSET); /* nothing is claimed */
     ck_assert_uint_eq(said.limit, 0);
 }
 

@@ -108,7 +108,9 @@ START_TEST(settings_are_extracted)
     takes("{\"_default_message_ttl\":120,\"_max_messages_post_size\":1024,"
           "\"_default_message_delay\":5,\"_max_claim_count\":3,\"_dead_letter_queue\":"
           "\"dlq\",\"_dead_letter_queue_messages_ttl\":300,\"_enable_encrypt_messages\":"
-          "false}");
+          "false,\"_default_claim_ttl\":90,\"_default_claim_grace\":70}");
+    ck_assert_int_eq(metadata.settings.claim_ttl_s, 90);
+    ck_assert_int_eq(metadata.settings.claim_grace_s, 70);
     ck_assert_int_eq(metadata.settings.message_ttl_s, 120);
     ck_assert_int_eq(metadata.settings.max_post_bytes, 1024);
     ck_assert_int_eq(metadata.settings.message_delay_s, 5);
@@ -122,7 +124,10 @@ START_TEST(null_means_unset)
     takes(
         "{\"_max_claim_count\":null,\"_dead_letter_queue\":null,\"_default_message_ttl\""
         ":null,\"_enable_encrypt_messages\":null,\"_retry_policy\":null,"
-        "\"_default_message_delay\":null,\"_max_messages_post_size\":null}");
+        "\"_default_message_delay\":null,\"_max_messages_post_size\":null,"
+        "\"_default_claim_ttl\":null,\"_default_claim_grace\":null}");
+    ck_assert_int_eq(metadata.settings.claim_ttl_s, STORE_UNSET);
+    ck_assert_int_eq(metadata.settings.claim_grace_s, STORE_UNSET);
     ck_assert_int_eq(metadata.settings.max_claim_count, STORE_UNSET);
     ck_assert_int_eq(metadata.settings.message_ttl_s, STORE_UNSET);
     ck_assert_int_eq(metadata.settings.message_delay_s, STORE_UNSET);
@@ -141,6 +146,8 @@ START_TEST(reserved_integers_have_bounds)
                    {"_default_message_ttl", 60, 1209600},
                    {"_default_message_delay", 0, 900},
                    {"_dead_letter_queue_messages_ttl", 60, 1209600},
+                   {"_default_claim_ttl", 60, 43200},
+                   {"_default_claim_grace", 60, 43200},
                    {"_max_claim_count", 1, INT64_MAX}};
     char body[128];
 
