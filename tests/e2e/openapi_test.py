@@ -419,6 +419,8 @@ class Tokens(Walk, Case):
             if operation.get("security") == []:
                 continue
             for action, may in operation["x-roles"].items():
+                if path.endswith("/finish") and action != "claims:update":
+                    continue  # of a part of the body: api/access_test
                 query = "?pop=1" if action == "messages:pop" else self.needed(operation)
                 for role in ROLES:
                     headers = {"X-Auth-Token": self.tokens[role]}
@@ -1011,9 +1013,9 @@ class Front(unittest.TestCase):
             described = openapi.Document(json.loads(connection.getresponse().read()))
             connection.close()
             for status, method, head in (
-                    ("414", "get", b"GET /v2/queues?%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"a" * 9000)),
+                    ("414", "get", b"GET /v2/queues?%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"a" * 20000)),
                     ("431", "get", b"GET /v2/queues HTTP/1.1\r\nHost: localhost\r\nX: %s\r\n\r\n"
-                     % (b"a" * 9000)),
+                     % (b"a" * 20000)),
                     ("413", "post", b"POST /v2/queues HTTP/1.1\r\nHost: localhost\r\n"
                      b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffffff\r\n"),
                     ("408", "get", b"GET /v2/queues HTTP/1.1\r\n")):

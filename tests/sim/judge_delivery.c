@@ -162,6 +162,24 @@ judge_place(const struct delivering *by, const struct known_queue *q,
     return true;
 }
 
+/* Which arrival of this body a subscription gets. A redrive lets a message arrive again, when the earlier arrival
+ * may have expired. */
+static size_t
+find_arrival(const struct delivering *by, const struct known_queue *q, size_t from,
+             struct bytes body)
+{
+    size_t post = find_post(q, from, body);
+
+    while (post < q->post_count && by->now_ms >= q->posts[post].expires_ms) {
+        const size_t next = find_post(q, post + 1, body);
+
+        if (next == q->post_count)
+            break;
+        post = next;
+    }
+    return post;
+}
+
 /* The log knows when a delay ends, and none ends after its message. */
 static bool
 is_delay(const struct known_post *post, int64_t delay_s)
@@ -185,7 +203,7 @@ judge_post(const struct delivering *by, struct known_subscription *s,
         return verdict_break(by->verdict, PROMISE_TOLD_IN_ORDER,
                              "subscription %s gets a message before it is asked",
                              s->id.text);
-    post = find_post(q, s->low, d->body);
+    post = find_arrival(by, q, s->low, d->body);
     if (post == q->post_count)
         return judge_stranger(by, q, s, d->body);
     if (!judge_place(by, q, s, post))
