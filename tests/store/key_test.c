@@ -369,7 +369,7 @@ STORE_TEST_WITH(keys_of_a_deleted_queue_count_until_they_end,
 {
     enum { OTHERS = 64 }; /* so that each shard has a queue */
 
-    char name[16];
+    char name[24];
 
     for (int i = 0; i < OTHERS; i++) {
         snprintf(name, sizeof(name), "other%d", i);
