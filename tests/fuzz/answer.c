@@ -43,8 +43,8 @@ static bool
 is_text(const struct response *res)
 {
     return res->code == 200 && res->route != NULL &&
-           (strcmp(res->route, "/metrics") == 0 ||
-            strcmp(res->route, "/livez") == 0 || strcmp(res->route, "/readyz") == 0 ||
+           (strcmp(res->route, "/metrics") == 0 || strcmp(res->route, "/livez") == 0 ||
+            strcmp(res->route, "/readyz") == 0 ||
             strcmp(res->route, "/claimd/dump") == 0 ||
             strcmp(res->route, "/claimd/state") == 0);
 }
