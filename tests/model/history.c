@@ -541,11 +541,13 @@ add_item(struct history *h, struct pair_finish *f, const struct id_pair *id)
         item->delay_s = between(h, 0, 2 * h->shape->delay_s + 10);
 }
 
+/* A release is one if it was the last attempt. */
 static bool
-has_dead_letter(const struct pair_finish *f)
+may_have_dead_letter(const struct pair_finish *f)
 {
     for (size_t i = 0; i < f->count; i++)
-        if (f->items[i].action == STORE_FINISH_DEAD_LETTER)
+        if (f->items[i].action == STORE_FINISH_DEAD_LETTER ||
+            (f->items[i].action == STORE_FINISH_RELEASE && !f->items[i].uncounted))
             return true;
     return false;
 }
@@ -565,7 +567,8 @@ choose_posts(struct history *h, size_t queue, struct pair_finish *f,
         for (size_t i = 0; i < at; i++)
             known = known || to[i] == to[at];
         /* Redis appends posts to the queue of the claim behind dead letters of the same queue. */
-        if (known || (h->pair.redis != NULL && to[at] == queue && has_dead_letter(f))) {
+        if (known ||
+            (h->pair.redis != NULL && to[at] == queue && may_have_dead_letter(f))) {
             count--;
             continue;
         }
