@@ -334,6 +334,7 @@ STORE_TEST(a_message_without_an_origin_stays)
 
 STORE_TEST(a_dead_letter_of_its_own_queue_has_no_other_origin)
 {
+    struct bytes ids[2];
     struct redriven done;
     struct finishing g;
 
@@ -346,6 +347,9 @@ STORE_TEST(a_dead_letter_of_its_own_queue_has_no_other_origin)
     ck_assert_uint_eq(done.moved, 0);
     ck_assert_uint_eq(done.unknown_origin, 1);
     ck_assert_uint_eq(done.remaining, 1);
+    ids[0] = ids[1] = id_of(f, 1); /* each item of the list counts */
+    done = redrive(f, (struct store_redrive){.limit = 9, .ids = ids, .id_count = 2});
+    ck_assert_uint_eq(done.unknown_origin, 2);
 }
 
 STORE_TEST(a_message_lives_at_least_as_long_as_a_new_one)

@@ -11,7 +11,7 @@ if not expire_due(w) then return { EXPIRE_FIRST } end
 local at, limit, to, own = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local keeps_count, dry, by_id = ARGV[6] == '1', ARGV[7] == '1', ARGV[8] == '1'
 local left, done, names, heads, k = 1024, count_dead_letters(w, call('HGET', Q, 'p')) == 0, {}, {}, 1
-local seen = {} -- numbers of messages, because an id may be there twice
+local gone = {} -- numbers of moved messages, because an id may be there twice
 
 local function skip()
     at, k, left = at + 1, k + 1, left - 1
@@ -42,8 +42,7 @@ local function next_dead_letter()
     while left > 0 and not done do
         local n, text = message_here()
         local h = n and unpack_head(text)
-        if h and h.claim == 0 and h.ready == 0 and is_dead_letter(h.flags) and not seen[n] then
-            seen[n] = true
+        if h and h.claim == 0 and h.ready == 0 and is_dead_letter(h.flags) and not gone[n] then
             return n, h
         end
         if not done then skip() end
@@ -64,7 +63,7 @@ while moved < limit do
         target, moved = goal, moved + 1
         if not dry then
             local body, id, sum = call('HGET', M, 'b' .. n), id_of(w, tonumber(n), h), checksum_of(h)
-            d.origin, d.dead, bytes = '', 0, bytes + #body
+            d.origin, d.dead, bytes, gone[n] = '', 0, bytes + #body, true
             remove_message(w, ch, n, h)
             if not keeps_count then h.count = 0 end
             transfer_message(w, words, BACK, target, n, h, id, sum, d.released > 0 and pack_details(d) or '', body)
