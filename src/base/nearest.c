@@ -7,7 +7,9 @@ struct nearest
 nearest_begin(struct bytes name)
 {
     return (struct nearest){.name = name,
-                            .distance = name.len / 3 > 1 ? name.len / 3 : 1};
+                            .distance = name.len / 3 > 1 ? name.len / 3
+                                        : name.len < 2   ? 0
+                                                         : 1};
 }
 
 static char

@@ -57,6 +57,19 @@ guards_init(struct guards *g, const struct guard_setup *setup)
     return g->spawner > 0;
 }
 
+/* Waits for the end of the spawner, also if it is stopped now or later. */
+static void
+spawner_wait(pid_t spawner)
+{
+    int status;
+    pid_t pid;
+
+    do {
+        (void)kill(spawner, SIGCONT);
+        pid = waitpid(spawner, &status, WUNTRACED);
+    } while ((pid < 0 && errno == EINTR) || (pid > 0 && WIFSTOPPED(status)));
+}
+
 void
 guards_fini(struct guards *g)
 {
@@ -65,12 +78,24 @@ guards_fini(struct guards *g)
     g->count = 0;
     if (g->spawner > 0) {
         (void)close(g->control);
-        while (waitpid(g->spawner, NULL, 0) < 0 && errno == EINTR) {
-        }
+        spawner_wait(g->spawner);
     }
     g->spawner = 0;
     free(g->all);
     g->all = NULL;
+}
+
+/* Waits until a busy spawner has read some orders. False with EAGAIN if it does not. */
+static bool
+spawner_has_space(const struct guards *g)
+{
+    enum { PATIENCE_MS = 2000 };
+    struct pollfd fd = {.fd = g->control, .events = POLLOUT};
+
+    if (poll(&fd, 1, PATIENCE_MS) > 0)
+        return true;
+    errno = EAGAIN;
+    return false;
 }
 
 static void
@@ -100,6 +125,8 @@ spawner_order(struct guards *g, int guard)
             return false;
         if (message_send(g->control, "", 1, &guard, 1))
             return true;
+        if (errno == EAGAIN && spawner_has_space(g))
+            continue;
         if (errno != EPIPE && errno != ECONNRESET)
             return false;
         (void)waitpid(g->spawner, NULL, 0); /* it was killed */

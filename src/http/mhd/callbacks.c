@@ -499,10 +499,9 @@ void
 mhd_replace_page(struct mhd *m, unsigned code)
 {
     struct conn *c = find_only_head(m);
-    const bool is_part = c == NULL && code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
     enum refusal which = REFUSAL_BAD_HEAD;
 
-    if (is_part) {
+    if (c == NULL && code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE) {
         c = find_only_part(m);
     } else if (c == NULL) {
         c = find_only_chunked(m);
@@ -510,8 +509,13 @@ mhd_replace_page(struct mhd *m, unsigned code)
     }
     if (c == NULL || c->exchange->code != 0)
         return;
-    if (c->mhd.tls != NULL && (which == REFUSAL_CHUNKS || is_part))
-        return; /* the built-in page is better than none */
+    /* Over TLS, the built-in page is better than none. */
+    if (c->mhd.tls != NULL && which == REFUSAL_CHUNKS)
+        return;
+    if (c->mhd.tls != NULL && code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE) {
+        c->exchange->code = (int)code;
+        return;
+    }
     if (code == MHD_HTTP_CONTENT_TOO_LARGE)
         which = REFUSAL_BEYOND;
     else if (code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE)
