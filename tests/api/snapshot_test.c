@@ -211,7 +211,7 @@ few_selections_of_a_snapshot_stay_here(struct api_fixture *f)
     size_t before = 0;
 
     for (int i = 0; i < 200; i++) {
-        ck_api(f, "GET", api_text(f, PATH "&q=%.*s", 1 + i / 10, PREFIX + i % 10), NULL,
+        ck_api(f, "GET", api_text(f, PATH "&q=%.*s", 1 + i / 10, &PREFIX[i % 10]), NULL,
                200, NULL);
         ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"matching\":1000,"));
         if (i == 100)
