@@ -339,7 +339,7 @@ run_dump(const struct command_args *args)
 const struct command command_dump = {
     .name = "dump",
     .synopsis = "dump [OPTION]...",
-    .summary = "Write everything a server has as lines of JSON.",
+    .summary = "Write all that a server has as lines of JSON.",
     .usages = {"dump [--url URL] [--token-file FILE] [--project P]",
                "dump --journal DIR [--project P]"},
     .about =

@@ -113,7 +113,7 @@ const struct option options[] = {
         "system clock was wrong. -1 takes it from the clocks."),
 #undef GROUP
 #define GROUP "Log"
-    CHOICE(LIVE | COMMON, log_level, "error|warn|info|debug", "info",
+    CHOICE(LIVE, log_level, "error|warn|info|debug", "info",
            "Minimum level of the lines in the log. The log goes to standard error."),
     CHOICE(0, log_format, "text|json", "text",
            "Format of the log lines. text writes key=value pairs."),

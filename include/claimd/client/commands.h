@@ -24,7 +24,7 @@
     X(purge, "purge QUEUE", "Delete all messages of a queue.")                           \
     X(pause, "pause QUEUE", "Pause claims from a queue, or posts to it.")                \
     X(resume, "resume QUEUE", "Resume claims and posts of a queue.")                     \
-    X(redrive, "redrive QUEUE", "Move dead letters back to where they came from.")       \
+    X(redrive, "redrive QUEUE", "Move dead letters back to their queues.")               \
     X(top, "top", "Show queues on a full screen.")                                       \
     X(check, "check [QUEUE...]", "Check queues, for Nagios and the like.")
 
