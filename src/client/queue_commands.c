@@ -261,7 +261,7 @@ const struct client_command client_create = {
         "If the queue exists with these settings, the command succeeds. If it has other "
         "ones, the command changes nothing and fails: use `claimd set`.",
     .options = {{NULL, NULL, NULL}},
-    .example = "claimd create jobs _max_claim_count=5 _dead_letter_queue=jobs-dead "
+    .example = "claimd create jobs _max_claim_count=5 _dead_letter_queue=dead "
                "--project demo",
     .least = 1,
     .most = SIZE_MAX,
