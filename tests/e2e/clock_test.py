@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 
-from harness import Server, environment, eventually  # noqa: E402
+from harness import SANITIZED, Server, environment, eventually  # noqa: E402
 from journalled import JournalCase  # noqa: E402
 
 LIBRARY = "".join(glob.glob("/usr/lib/*/faketime/libfaketime.so.1")[:1])
@@ -34,8 +34,7 @@ def seconds_of(text):
 
 
 @unittest.skipUnless(LIBRARY, "the package faketime is missing")
-@unittest.skipIf(os.environ.get("ASAN_OPTIONS") or os.environ.get("TSAN_OPTIONS"),
-                 "a sanitizer must be loaded first")
+@unittest.skipIf(SANITIZED, "a sanitizer must be the first library that is loaded")
 class WallClock(JournalCase):
     def start_with_clock(self, *options, hours=0):
         """Starts claimd with a wall clock that self.set_clock() sets."""
