@@ -404,22 +404,17 @@ route_and_run(const struct api *api, struct context *ctx)
     return st == ST_OK ? locate_content(ctx) : st;
 }
 
-/* Warns of parameters that no handler has read. In a listing of queues, they are filters. */
+/* Warns of parameters that the handler has not read, and suggests those that it asked for. In a
+ * listing of queues, the others are filters. */
 static void
 warn_parameters(struct context *ctx)
 {
-    static const char *const known[] = {
-        "limit",           "marker",    "ids",    "pop",
-        "claim_id",        "claim_ids", "echo",   "include_claimed",
-        "include_delayed", "detailed",  "name",   "with_count",
-        "queue",           "sort",      "offset", "q",
-        "project"};
+    const struct query_names *asked = ctx->query.asked;
 
     for (size_t i = 0; i < ctx->query.count; i++)
         if (!ctx->query.pairs[i].used)
             warning_add_unknown(&ctx->warnings, ctx->req->arena, "parameter",
-                                ctx->query.pairs[i].name, known,
-                                sizeof(known) / sizeof(known[0]));
+                                ctx->query.pairs[i].name, asked->all, asked->count);
 }
 
 /* Adds the warnings of a request that is done, as far as there is space in the head. */

@@ -110,6 +110,25 @@ API_TEST(unknown_members_of_claims_and_parameters_are_named)
     CK_WARNED(f, rows);
 }
 
+API_TEST(only_parameters_of_the_operation_are_suggested)
+{
+    static const struct warned rows[] = {
+        {"GET", MESSAGES "?include_claimd=true&ehco=true", NULL, 200,
+         "the parameter \"include_claimd\" has no effect here" MEANT(
+             "include_claimed") "the parameter \"ehco\" has no effect here" MEANT("ech"
+                                                                                  "o")},
+        {"POST", "/v2/queues/q/claims?include_claimd=true&ehco=true", NULL, 204,
+         "the parameter \"include_claimd\" has no effect here\n"
+         "the parameter \"ehco\" has no effect here\n"},
+        {"POST", MESSAGES "?limt=1", "{\"messages\":[{\"body\":1}]}", 201,
+         "the parameter \"limt\" has no effect here\n"},
+        {"DELETE", MESSAGES "?ids=a&limt=1", NULL, 204,
+         "the parameter \"limt\" has no effect here\n"},
+    };
+
+    CK_WARNED(f, rows);
+}
+
 API_TEST(reserved_names_that_are_unknown_and_settings_without_effect_are_named)
 {
     static const struct warned rows[] = {

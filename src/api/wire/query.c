@@ -46,13 +46,19 @@ query_parse(struct bytes text, struct arena *arena, struct query *out)
 {
     size_t most = text.len > 0, count = 0;
     struct query_pair *pairs = NULL;
+    struct query_names *asked = NULL;
 
     for (size_t i = 0; i < text.len; i++)
         most += text.data[i] == '&';
     if (most > QUERY_PAIRS_MAX)
         return ST_BAD_PARAMETER;
-    if (most > 0 && (pairs = arena_array(arena, most, sizeof(*pairs))) == NULL)
-        return ST_NO_MEMORY;
+    if (most > 0) {
+        pairs = arena_array(arena, most, sizeof(*pairs));
+        asked = arena_alloc(arena, sizeof(*asked));
+        if (pairs == NULL || asked == NULL)
+            return ST_NO_MEMORY;
+        asked->count = 0;
+    }
     while (text.len > 0) {
         struct bytes value = bytes_cut(&text, '&');
         struct bytes name = bytes_cut(&value, '=');
@@ -67,7 +73,22 @@ query_parse(struct bytes text, struct arena *arena, struct query *out)
     }
     out->pairs = pairs;
     out->count = count;
+    out->asked = asked;
     return ST_OK;
+}
+
+static void
+query_note(const struct query *q, const char *name)
+{
+    struct query_names *asked = q->asked;
+    size_t i = 0;
+
+    if (asked == NULL)
+        return;
+    while (i < asked->count && strcmp(asked->all[i], name) != 0)
+        i++;
+    if (i == asked->count && i < sizeof(asked->all) / sizeof(asked->all[0]))
+        asked->all[asked->count++] = name;
 }
 
 struct bytes
@@ -75,6 +96,7 @@ query_get(const struct query *q, const char *name)
 {
     struct bytes value = BYTES_NONE;
 
+    query_note(q, name);
     for (size_t i = q->count; i > 0; i--) {
         if (!bytes_equal_str(q->pairs[i - 1].name, name))
             continue;
@@ -162,6 +184,7 @@ query_list(const struct query *q, const char *name, bool cut, size_t max,
 
     if (found == NULL)
         return ST_NO_MEMORY;
+    query_note(q, name);
     for (size_t i = 0; i < q->count; i++) {
         struct bytes rest = q->pairs[i].value;
 

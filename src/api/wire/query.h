@@ -27,9 +27,16 @@ struct query_pair {
     bool used;          /* an accessor has returned it */
 };
 
+/* The names that accessors have asked for, each once: the parameters of the operation. */
+struct query_names {
+    const char *all[16]; /* further ones are left out */
+    size_t count;
+};
+
 struct query {
     struct query_pair *pairs; /* in the order sent */
     size_t count;
+    struct query_names *asked; /* NULL: not wanted */
 };
 
 /* Parses text (absent: no parameters). ST_BAD_PARAMETER: too many; ST_NO_MEMORY. */

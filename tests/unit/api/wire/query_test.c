@@ -81,7 +81,7 @@ START_TEST(integers_are_decimal)
     ck_assert_int_eq(value, -3);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct query_pair pair = {.name = BYTES_LIT("n"), .value = bytes_str(bad[i])};
-        struct query one = {&pair, 1};
+        struct query one = {.pairs = &pair, .count = 1};
 
         ck_assert_msg(query_i64(&one, "n", &value) == ST_BAD_PARAMETER, "%s", bad[i]);
     }
@@ -118,7 +118,7 @@ START_TEST(booleans_have_seven_spellings_each)
         struct query_pair pairs[2] = {
             {.name = BYTES_LIT("a"), .value = bytes_str(yes[i])},
             {.name = BYTES_LIT("b"), .value = bytes_str(no[i])}};
-        struct query two = {pairs, 2};
+        struct query two = {.pairs = pairs, .count = 2};
         bool a = false, b = true, absent = true;
 
         ck_assert_int_eq(query_bool(&two, "a", &a), ST_OK);
@@ -128,7 +128,7 @@ START_TEST(booleans_have_seven_spellings_each)
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct query_pair pair = {.name = BYTES_LIT("a"), .value = bytes_str(bad[i])};
-        struct query one = {&pair, 1};
+        struct query one = {.pairs = &pair, .count = 1};
         bool value = true;
 
         ck_assert_int_eq(query_bool(&one, "a", &value), ST_BAD_PARAMETER);
@@ -168,6 +168,24 @@ START_TEST(values_are_not_cut)
     ck_assert(bytes_equal_str(items[2], "c,"));
     ck_assert_int_eq(query_list(&q, "queue", false, 2, &f.arena, &items, &count),
                      ST_BAD_VALUE);
+}
+
+START_TEST(names_that_are_asked_for_are_noted_once)
+{
+    static const char many[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0o\0p\0q\0r";
+    struct bytes *items;
+    size_t count, limit;
+
+    parse("a=1");
+    (void)query_get(&q, "ids");
+    ck_assert_int_eq(query_limit(&q, "limit", 20, &limit), ST_OK);
+    ck_assert_int_eq(query_list(&q, "ids", true, 20, &f.arena, &items, &count), ST_OK);
+    ck_assert_uint_eq(q.asked->count, 2);
+    ck_assert_str_eq(q.asked->all[0], "ids");
+    ck_assert_str_eq(q.asked->all[1], "limit");
+    for (size_t i = 0; i < sizeof(many) / 2; i++)
+        (void)query_get(&q, &many[2 * i]);
+    ck_assert_uint_eq(q.asked->count, 16);
 }
 
 START_TEST(the_number_of_parameters_is_bounded)
