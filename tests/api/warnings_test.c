@@ -176,6 +176,8 @@ API_TEST(a_put_of_a_queue_with_other_settings_names_them)
         {"PUT", "/v2/queues/q",
          "{\"_default_message_ttl\":3600,\"a\":[1],\"_default_message_delay\":null}", 204,
          KEPT("_default_message_ttl, a")},
+        {"PUT", "/v2/queues/q", "{\"say \\\"hi\\\"\":1,\"\\u0063olor\":3}", 204,
+         KEPT("say \\\"hi\\\", color")},
         {"PUT", "/v1/queues/q", "{\"color\":2}", 204, ""}, /* a body is ignored there */
         {"GET", "/v1.1/queues/q", NULL, 200, ""},
     };

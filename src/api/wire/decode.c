@@ -337,10 +337,10 @@ decode_worse(enum status a, enum status b)
     return a;
 }
 
-enum status
-decode_string(const struct json_scan_value *value, struct arena *arena, struct bytes *out)
+/* Decodes a checked text between quotes. ST_NO_MEMORY. */
+static enum status
+decode_inside(struct bytes inside, struct arena *arena, struct bytes *out)
 {
-    struct bytes inside = json_scan_inside(value);
     size_t len = 0;
     char *text;
 
@@ -354,6 +354,18 @@ decode_string(const struct json_scan_value *value, struct arena *arena, struct b
         len += utf8_write(json_string_next(&inside), text + len);
     *out = bytes_of(text, len);
     return ST_OK;
+}
+
+enum status
+decode_string(const struct json_scan_value *value, struct arena *arena, struct bytes *out)
+{
+    return decode_inside(json_scan_inside(value), arena, out);
+}
+
+enum status
+decode_name(const struct json_scan_name *name, struct arena *arena, struct bytes *out)
+{
+    return decode_inside(name->text, arena, out);
 }
 
 bool

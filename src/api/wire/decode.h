@@ -84,6 +84,10 @@ enum status decode_integer(const struct json_scan_value *value,
 enum status decode_string(const struct json_scan_value *value, struct arena *arena,
                           struct bytes *out);
 
+/* The same for the name of a member. */
+enum status
+decode_name(const struct json_scan_name *name, struct arena *arena, struct bytes *out);
+
 /* Decodes pairs of hexadecimal digits, without a last odd one. False: another character. */
 bool decode_hex(struct bytes digits, char *out);
 

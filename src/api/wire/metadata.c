@@ -482,9 +482,13 @@ metadata_warn_kept(const struct store_metadata *given, const struct store_metada
     json_scan_begin(&scan, given->json);
     if (mine != NULL && theirs != NULL && json_scan_enter(&scan, SCAN_OBJECT))
         while (json_scan_member(&scan, &name) && json_scan_value(&scan, NULL)) {
-            const json_t *a = json_object_getn(mine, name.text.data, name.text.len);
-            const json_t *b = json_object_getn(theirs, name.text.data, name.text.len);
+            const json_t *a, *b;
+            struct bytes plain;
 
+            if (decode_name(&name, arena, &plain) != ST_OK)
+                break;
+            a = json_object_getn(mine, plain.data, plain.len);
+            b = json_object_getn(theirs, plain.data, plain.len);
             if (a == NULL || json_equal(a, b))
                 continue;
             len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
