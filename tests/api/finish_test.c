@@ -364,6 +364,23 @@ JOBS_TEST(a_redrive_takes_a_target_or_ids)
     ck_api_body(f, "{'moved': 0, 'remaining': 0, 'without_origin': 0, 'by_target': {}}");
 }
 
+JOBS_TEST(a_redrive_counts_a_message_that_is_named_twice_once)
+{
+    const struct held h = bury(f, "abc");
+    const char *ids = api_text(f, "[\"%s\",\"none\",\"%s\",\"\",\"%s\",\"none\",\"%s\"]",
+                               h.ids[2], h.ids[0], h.ids[2], h.ids[2]);
+
+    for (int dry = 1; dry >= 0; dry--) {
+        ck_api(f, "POST", "/claimd/queues/dead/redrive",
+               api_text(f, "{\"ids\":%s,\"dry_run\":%s}", ids, dry ? "true" : "false"),
+               200, NULL);
+        ck_api_body(f, "{'moved': 2, 'remaining': 1, 'without_origin': 0,"
+                       "'by_target': {'jobs': 2}}");
+    }
+    ck_assert_str_eq(ready(f, "dead"), "b");
+    ck_assert_str_eq(ready(f, "jobs"), "c,a"); /* in the order of the list */
+}
+
 JOBS_TEST(a_redrive_counts_by_target_whatever_the_order_of_the_origins)
 {
     struct held other;

@@ -3,6 +3,8 @@
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
+#include <stdlib.h>
+
 enum { REDRIVE_MOST = 1000, TARGETS_MOST = 64 };
 
 enum { TO, LIMIT, DRY_RUN, RESET, IDS, MEMBERS };
@@ -61,6 +63,39 @@ member_read_flag(struct context *ctx, const struct json_scan_value *value,
     return ST_OK;
 }
 
+/* By text, then in the order of the list. */
+static int
+compare_ids(const void *a, const void *b)
+{
+    const struct bytes *x = *(const struct bytes *const *)a;
+    const struct bytes *y = *(const struct bytes *const *)b;
+    const int order = bytes_compare(*x, *y);
+
+    return order != 0 ? order : x < y ? -1 : x > y;
+}
+
+/* Drops repeated ids, because the dry run of a store counts each. O(n log n). ST_NO_MEMORY. */
+static enum status
+drop_repeated_ids(struct arena *arena, struct bytes *ids, size_t *count)
+{
+    struct bytes **sorted = arena_array(arena, *count + 1, sizeof(*sorted));
+    size_t kept = 0;
+
+    if (sorted == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < *count; i++)
+        sorted[i] = &ids[i];
+    qsort(sorted, *count, sizeof(*sorted), compare_ids);
+    for (size_t i = *count; i > 1; i--)
+        if (bytes_equal(*sorted[i - 2], *sorted[i - 1]))
+            *sorted[i - 1] = BYTES_NONE;
+    for (size_t i = 0; i < *count; i++)
+        if (bytes_present(ids[i]))
+            ids[kept++] = ids[i];
+    *count = kept;
+    return ST_OK;
+}
+
 static enum status
 read_ids(struct context *ctx, const struct json_scan_value *list,
          struct store_redrive *out)
@@ -91,7 +126,7 @@ read_ids(struct context *ctx, const struct json_scan_value *list,
         out->id_count += st == ST_OK;
     }
     out->ids = ids;
-    return st;
+    return st == ST_OK ? drop_repeated_ids(ctx->req->arena, ids, &out->id_count) : st;
 }
 
 static enum status
