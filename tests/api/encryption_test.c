@@ -306,6 +306,26 @@ API_TEST_WITH(without_any_key_nothing_is_posted, open_encrypting(f))
     seal_free(shut);
 }
 
+API_TEST_WITH(a_dead_letter_that_cannot_be_encrypted_is_explained, open_encrypting(f))
+{
+    static const struct api_row rows[] = {
+        {"PUT", "/v2/queues/jobs",
+         "{\"_max_claim_count\":1,\"_dead_letter_queue\":\"q\"}", 201, NULL},
+        {"POST", "/v2/queues/jobs/messages", SECRETS, 201, NULL},
+        {"POST", "/v2/queues/jobs/claims", "{}", 201, NULL},
+    };
+
+    ck_api_rows(f, rows);
+    ck_api(f, "DELETE", api_text(f, "%s", api_answer_header(&f->c, "Location")), NULL,
+           204, NULL);
+    /* Only the API of the fixture can encrypt, not its store. */
+    ck_api(f, "POST", "/v2/queues/jobs/claims", "{}", 503,
+           "Service temporarily unavailable");
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
+                                 "a message must move to a queue that encrypts its "
+                                 "messages, but the server has no key"));
+}
+
 API_TEST_WITH(a_body_changed_in_the_store_is_never_delivered, open_encrypting(f))
 {
     struct store_batch batch;

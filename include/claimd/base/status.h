@@ -36,7 +36,8 @@
     X(PAUSED, "posts to the queue are paused. Try again later")                          \
     X(NOT_SEALED, "the queue accepts only encrypted messages")                           \
     X(SEALED, "the messages are encrypted and not yet decrypted")                        \
-    X(NO_KEY, "the message is encrypted, but the server does not have its key")          \
+    X(NO_KEY, "a message must move to a queue that encrypts its messages, but the "      \
+              "server has no key (encryption_keys). Try again when it has one")          \
     X(DAMAGED, "the message is encrypted, but its stored body is damaged")               \
     X(BEYOND_LOG, "the request is larger than one write to the journal allows")          \
     X(KEY_REUSED, "the Idempotency-Key was sent before with another request. Use a new " \
