@@ -187,8 +187,8 @@ print_purged(const struct client *c, const char *queue, int64_t total, bool dry)
         (void)printf("{\"%s\":%lld}\n", dry ? "would_delete" : "deleted",
                      (long long)total);
     else
-        (void)printf("%lld messages of %s %s\n", (long long)total, queue,
-                     dry ? "would be deleted" : "deleted");
+        (void)printf("%lld message%s of %s %s\n", (long long)total, total == 1 ? "" : "s",
+                     queue, dry ? "would be deleted" : "deleted");
 }
 
 static int
@@ -206,9 +206,11 @@ run_purge(struct client *c, const struct client_args *args)
     if (status == CLIENT_GOOD && total == 0)
         status = client_check_queue(c, queue);
     if (status == CLIENT_GOOD && !dry)
-        status = ask(args, args->values[PURGE_YES] != NULL,
-                     "Delete all %lld messages of %s, also those that workers hold?",
-                     (long long)total, queue);
+        status = ask(
+            args, args->values[PURGE_YES] != NULL,
+            total == 1 ? "Delete %lld message of %s, also if a worker holds it?"
+                       : "Delete all %lld messages of %s, also those that workers hold?",
+            (long long)total, queue);
     if (status != CLIENT_GOOD)
         return status;
     if (!dry) {
@@ -481,8 +483,9 @@ redrive_run(struct redrive *r, const struct client_args *args, int64_t limit)
     if (!dry) {
         if (total > 0)
             status = ask(args, args->values[REDRIVE_YES] != NULL,
-                         "Move %s%lld messages of %s to %s?",
-                         r->moved < total ? "up to " : "", (long long)total, r->queue,
+                         "Move %s%lld message%s of %s to %s?",
+                         r->moved < total ? "up to " : "", (long long)total,
+                         total == 1 ? "" : "s", r->queue,
                          r->to == NULL ? "the queues that they came from" : r->to);
         if (status != CLIENT_GOOD)
             return status;

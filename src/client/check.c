@@ -279,10 +279,10 @@ write_values(const struct check *k, struct buf *out)
 static void
 write_summary(const struct check *k, struct buf *out)
 {
-    buf_printf(out, "%lld queues, %lld ready, oldest ", (long long)k->queues,
-               (long long)k->ready);
+    buf_printf(out, "%lld queue%s, %lld ready, oldest ", (long long)k->queues,
+               k->queues == 1 ? "" : "s", (long long)k->ready);
     duration_write(out, k->worst[OLDEST]);
-    buf_printf(out, ", %lld dead letters", (long long)k->dead);
+    buf_printf(out, ", %lld dead letter%s", (long long)k->dead, k->dead == 1 ? "" : "s");
     if (k->worst[JOURNAL] != NONE)
         buf_printf(out, ", journal %lld%% full", (long long)k->worst[JOURNAL]);
 }

@@ -81,10 +81,13 @@ post_batch(struct posting *p)
     }
     status = client_send(p->client, &request, &response);
     if (status != CLIENT_GOOD)
-        status = p->posted == 0
-                     ? client_fails(status, "%s", response.error)
-                     : client_fails(status, "%s. %lld messages before it are posted",
-                                    response.error, (long long)p->posted);
+        status =
+            p->posted == 0
+                ? client_fails(status, "%s", response.error)
+                : client_fails(status,
+                               p->posted == 1 ? "%s. %lld message before it is posted"
+                                              : "%s. %lld messages before it are posted",
+                               response.error, (long long)p->posted);
     else
         status = print_posted(p, &response);
     client_response_free(&response);

@@ -308,7 +308,8 @@ draw_list(struct top *t)
 
     put_head(t, "claimd top");
     if (t->notice[0] == '\0')
-        put_line(t, 1, A_NORMAL, "%lld queues  sort: %s%s%s%s", (long long)t->model.total,
+        put_line(t, 1, A_NORMAL, "%lld queue%s  sort: %s%s%s%s",
+                 (long long)t->model.total, t->model.total == 1 ? "" : "s",
                  top_sort_name(t->sort),
                  t->filter[0] == '\0' ? "" : "  filter: ", t->filter,
                  t->paging ? "  (Home: first page)" : "");
@@ -498,7 +499,10 @@ purge_queue(struct top *t, const struct top_row *row)
                           number_of(row->queue, "claimed");
     struct client_response response;
 
-    if (!confirm(t, "Delete all %lld messages of %s? [y/N]", name, total))
+    if (!confirm(t,
+                 total == 1 ? "Delete %lld message of %s? [y/N]"
+                            : "Delete all %lld messages of %s? [y/N]",
+                 name, total))
         return;
     if (post_to(t, top_row_text(row, "project"), "/v2", name, "/purge",
                 "{\"resource_types\": [\"messages\"]}", NULL, &response))
@@ -510,7 +514,8 @@ purge_queue(struct top *t, const struct top_row *row)
 static void
 redrive_queue(struct top *t, const struct top_row *row)
 {
-    const bool own = number_of(row->queue, "dead_letters") > 0;
+    const int64_t count = number_of(row->queue, "dead_letters");
+    const bool own = count > 0;
     const char *name = top_row_text(row, own ? "name" : "dead_letter_queue");
     const char *project = top_row_text(row, "project");
     int64_t moved = 0, last = 1;
@@ -521,9 +526,10 @@ redrive_queue(struct top *t, const struct top_row *row)
         return;
     }
     if (!confirm(t,
-                 own ? "Move the %lld dead letters of %s back? [y/N]"
-                     : "Move the dead letters (%lld here) of %s back? [y/N]",
-                 name, number_of(row->queue, "dead_letters")))
+                 count == 1 ? "Move the %lld dead letter of %s back? [y/N]"
+                 : own      ? "Move the %lld dead letters of %s back? [y/N]"
+                            : "Move the dead letters (%lld here) of %s back? [y/N]",
+                 name, count))
         return;
     while (last > 0 && top_signal == 0) {
         struct client_response response;
@@ -538,8 +544,8 @@ redrive_queue(struct top *t, const struct top_row *row)
         put_line(t, LINES - 1, A_REVERSE, "%lld moved", (long long)moved);
         (void)refresh();
     }
-    (void)snprintf(t->notice, sizeof(t->notice), "%lld dead letters of %s moved",
-                   (long long)moved, name);
+    (void)snprintf(t->notice, sizeof(t->notice), "%lld dead letter%s of %s moved",
+                   (long long)moved, moved == 1 ? "" : "s", name);
 }
 
 /* ------------------------------------------------------------------ keys */

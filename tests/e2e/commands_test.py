@@ -393,9 +393,11 @@ class Views(CommandCase):
 
     def test_a_no_changes_nothing(self):
         self.good("post", self.queue, "x")
+        self.assertEqual(self.good("purge", self.queue, "--dry-run"),
+                         "1 message of %s would be deleted\n" % self.queue)
         for typed in ("n\n", "\n", "yesterday" + "x" * 100 + "\n", "\x04"):
             with self.commands.terminal("purge", self.queue, columns=20) as terminal:
-                terminal.sees("Delete all 1 messages of %s, also those that workers hold? [y/N] "
+                terminal.sees("Delete 1 message of %s, also if a worker holds it? [y/N] "
                               % self.queue)
                 terminal.type(typed)
                 status, screen = terminal.end()
@@ -568,7 +570,7 @@ class Check(CommandCase):
     def test_thresholds_decide_the_status(self):
         self.good("post", self.queue, "x", "y")
         q = self.queue
-        self.check(0, r"^CLAIMD OK - 1 queues, 2 ready, oldest \ds, 0 dead letters \| ready=2;; "
+        self.check(0, r"^CLAIMD OK - 1 queue, 2 ready, oldest \ds, 0 dead letters \| ready=2;; "
                       r"oldest=\ds;300;3600 dead=0;1;\n$", q)
         self.check(1, "^CLAIMD WARNING - %s: ready messages 2 \\(limit 2\\) \\|" % q, q,
                    "--warn", "ready=2")
