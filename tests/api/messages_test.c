@@ -168,6 +168,32 @@ API_TEST(a_delay_that_outlasts_the_ttl_is_refused_with_both_numbers)
            201, NULL);
 }
 
+static void
+open_short(struct api_fixture *f)
+{
+    struct api_limits limits = api_limits_default;
+
+    limits.min_message_ttl = 1;
+    api_fixture_open_with(f, &limits);
+}
+
+API_TEST_WITH(one_second_is_singular, open_short(f))
+{
+    ck_api(f, "POST", MSG, "{\"messages\":[{\"body\":1,\"ttl\":1,\"delay\":1}]}", 400,
+           BAD_VALUE);
+    ck_assert_str_eq(
+        api_pick(f, "description"),
+        "messages[0] would expire before a worker can claim it. Its delay of 1 second "
+        "is not shorter than its TTL of 1 second");
+    ck_api(f, "PUT", "/v2/queues/bad",
+           "{\"_default_message_ttl\":1,\"_default_message_delay\":1}", 400, BAD_VALUE);
+    ck_assert_str_eq(
+        api_pick(f, "description"),
+        "messages would expire before a worker can claim them. The delay of 1 second "
+        "(_default_message_delay) is not shorter than the TTL of 1 second "
+        "(_default_message_ttl)");
+}
+
 /* ------------------------------------------------------------------ list and get */
 
 TEST_CASE("list and get");

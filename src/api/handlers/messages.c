@@ -72,11 +72,11 @@ post_refuse_delay(struct context *ctx, const struct store_queue *where,
     return context_refuse(
         ctx, ST_NEVER_READY,
         "messages[%zu] would expire before a worker can claim it. Its delay of %lld "
-        "seconds%s is not shorter than its TTL of %lld seconds%s",
-        i, (long long)life.delay_s,
+        "second%s%s is not shorter than its TTL of %lld second%s%s",
+        i, (long long)life.delay_s, life.delay_s == 1 ? "" : "s",
         origin_of(draft->delay_s, set.message_delay_s, " (_default_message_delay)",
                   " (default_message_delay)"),
-        (long long)life.ttl_s,
+        (long long)life.ttl_s, life.ttl_s == 1 ? "" : "s",
         origin_of(draft->ttl_s, set.message_ttl_s, " (_default_message_ttl)",
                   " (default_message_ttl)"));
 }

@@ -181,10 +181,10 @@ metadata_check_lifetime(const struct store_settings *set, const struct api_limit
     return reason_give(
         why, ST_BAD_VALUE,
         "messages would expire before a worker can claim them. The delay of "
-        "%lld seconds (%sdefault_message_delay) is not shorter than the TTL "
-        "of %lld seconds (%sdefault_message_ttl)",
-        (long long)life.delay_s, own_delay ? "_" : "", (long long)life.ttl_s,
-        own_ttl ? "_" : "");
+        "%lld second%s (%sdefault_message_delay) is not shorter than the TTL "
+        "of %lld second%s (%sdefault_message_ttl)",
+        (long long)life.delay_s, life.delay_s == 1 ? "" : "s", own_delay ? "_" : "",
+        (long long)life.ttl_s, life.ttl_s == 1 ? "" : "s", own_ttl ? "_" : "");
 }
 
 /* ------------------------------------------------------------------ trees */
