@@ -287,9 +287,10 @@ expire_due(struct call *c)
 
     call_word(&expire, c->where->name);
     call_number(&expire, c->store->config.dead_letter_ttl_s);
+    call_number(&expire, false);
     st = call_run(&expire, SCRIPT_queue_expire, CALL_CHANGE);
     if (st == ST_OK)
-        (void)outbox_deliver(&expire, 1, c->op, c->where); /* or another process, later */
+        (void)outbox_deliver(&expire, 2, c->op, c->where); /* or another process, later */
     call_end(&expire);
     return st == ST_OK ? ST_AGAIN : st;
 }
@@ -335,6 +336,8 @@ call_run(struct call *c, enum script script, enum call_kind kind)
         st = reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
                          "the response of the script %s has an unexpected form",
                          script_function(script).data);
+    if (st == ST_OK && c->where != NULL && c->request.due_ms > 0)
+        claim_ends_add(c->store, c->op, c->where, c->request.due_ms);
     if (st == ST_OK && call_integer(c, 0) == RESPONSE_EXPIRE_FIRST)
         st = expire_due(c);
     if ((st == ST_UNAVAILABLE || st == ST_UNCONFIRMED) && c->why.text[0] != '\0')

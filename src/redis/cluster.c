@@ -539,6 +539,7 @@ handle_response(struct attempt *a)
     lock_release(&c->lock);
     if (response->type != REDIS_REPLY_ERROR) {
         a->script->response = response;
+        a->script->due_ms = request->due_ms;
         return check_confirmation(a);
     }
     a->asking = false;
@@ -662,6 +663,7 @@ cluster_run(struct cluster *c, struct cluster_request *request, struct reason *w
 
     ENSURE(request->slot < SLOT_COUNT);
     request->response = NULL;
+    request->due_ms = 0;
     atomic_fetch_add(&c->metrics.requests, 1);
     for (int repeats = 0;;) {
         enum attempt_outcome outcome = run_attempt(&a);

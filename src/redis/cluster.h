@@ -127,6 +127,7 @@ struct cluster_request {
     bool changes;         /* replicas must confirm it */
     bool repeatable;      /* claimd may send it again if it was perhaps executed */
     redisReply *response; /* out, owned: cluster_request_end() */
+    int64_t due_ms; /* out: when to look at the queue (claim_ends.h); 0: no change */
 };
 
 /* Learns where the slots are. ST_UNAVAILABLE with a reason: no node responds, or the user or the password is

@@ -10,8 +10,9 @@
  *     transfer_forget                       the other queue forgets the id, later than any process can still
  *                                           send the transfer
  *
- * So a message is in one of the queues or in X, and is never lost. If a process ends in between, the next claim
- * or redrive (some seconds later), a scan of the metrics or the deletion of the queue completes the transfer.
+ * So a message is in one of the queues or in X, and is never lost. If a process ends in between, the next claim,
+ * redrive or look (claim_ends.h; some seconds later), a scan of the metrics or the deletion of the queue completes
+ * the transfer.
  */
 #ifndef REDIS_OUTBOX_H
 #define REDIS_OUTBOX_H

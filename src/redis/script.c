@@ -80,9 +80,9 @@ key_of_index(struct buf *out, const struct bytes *project, enum store_kind kind)
 }
 
 void
-key_of_due(struct buf *out, unsigned part)
+key_of_due(struct buf *out, enum due_kind kind, unsigned list_no)
 {
-    buf_printf(out, KEY_PREFIX "due:%u", part);
+    buf_printf(out, KEY_PREFIX "%s:%u", kind == DUE_DELIVERIES ? "due" : "ends", list_no);
 }
 
 /* CRC16-CCITT in the variant of XMODEM: polynomial 0x1021, not reflected, initial value 0. */

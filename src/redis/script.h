@@ -28,7 +28,8 @@ uint16_t slot_of(struct bytes key);
  *     claimd:1:{PROJECT/NAME}:X      key X of a queue; {PROJECT//NAME} of a topic
  *     claimd:1:{PROJECT}:n           names of the queues of a project; :t of its topics
  *     claimd:1:projects:n            projects that have had queues; :t topics
- *     claimd:1:due:K                 queues with subscriptions (subscription_ops.h)
+ *     claimd:1:due:K                 lists of queues with subscriptions (due.h)
+ *     claimd:1:ends:K                lists of queues with claims that end
  *
  * 1 is the version of the layout. In projects and names, { } / % and all characters but printable ASCII are
  * written as %XX.
@@ -43,7 +44,8 @@ void key_of_queue(struct buf *out, const struct store_queue *queue);
 
 /* Write a whole key. `project` is NULL for the list of projects. */
 void key_of_index(struct buf *out, const struct bytes *project, enum store_kind kind);
-void key_of_due(struct buf *out, unsigned list_no);
+enum due_kind { DUE_DELIVERIES, DUE_CLAIM_ENDS };
+void key_of_due(struct buf *out, enum due_kind kind, unsigned list_no);
 
 /* ---------------------------------------------------------------------- commands */
 
@@ -179,7 +181,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_listed, "n", "", 0)                                                          \
     X(queue_metrics, "nnnnnnnnnniinnntnnnnnn", "", 0)                                    \
     X(queue_audit, "|t", "", 0)                                                          \
-    X(queue_expire, "", "tt", SHAPE_ANY)                                                 \
+    X(queue_expire, "i", "tt", SHAPE_ANY)                                                \
     X(queue_ready, "nnn", "", 0)                                                         \
     X(queue_read, "ntn|tiiiiitiiiin", "nhtc", 256)                                       \
     X(queue_apply, "t", "", 0)                                                           \
@@ -218,7 +220,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(delivery_lease, "nit", "knn2ttinntnn", SHAPE_ASKED)                                \
     X(delivery_done, "i", "", 0)                                                         \
     X(delivery_renew, "", "", 0)                                                         \
-    X(due_add, "", "", 0)                                                                \
+    X(due_add, "n", "", 0)                                                               \
     X(due_lease, "nn|ti", "", 0)                                                         \
     X(due_set, "", "", 0)
 

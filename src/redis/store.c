@@ -7,7 +7,7 @@
  * survives little anyway, claimd only logs a warning.
  */
 #include "claimd/base/invariant.h"
-#include "redis/call.h"
+#include "redis/claim_ends.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
 
@@ -457,13 +457,19 @@ redis_ping(struct store *store, struct store_op *op)
     return p.status;
 }
 
-/* Without a maintenance thread, the wait queues need housekeeping. */
+/* Without a maintenance thread, the wait queues and the ends of claims need housekeeping. */
 void
 redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
 {
     struct redis_store *s = redis_of(store);
+    int64_t look_ms;
 
-    *next_ms = s->maintenance == NULL ? waiting_housekeep(s, now_ms) : INT64_MAX;
+    *next_ms = INT64_MAX;
+    if (s->maintenance != NULL)
+        return;
+    look_ms = claim_ends_look(s, now_ms); /* claims that end may wake waiters */
+    *next_ms = waiting_housekeep(s, now_ms);
+    *next_ms = look_ms < *next_ms ? look_ms : *next_ms;
 }
 
 int64_t
@@ -471,7 +477,11 @@ redis_next_ms(struct store *store)
 {
     struct redis_store *s = redis_of(store);
 
-    return s->maintenance == NULL ? waiting_next_ms(s) : INT64_MAX;
+    const int64_t waiting_ms = waiting_next_ms(s), look_ms = claim_ends_next_ms(s);
+
+    if (s->maintenance != NULL)
+        return INT64_MAX;
+    return waiting_ms < look_ms ? waiting_ms : look_ms;
 }
 
 void
@@ -504,6 +514,7 @@ store_free(struct redis_store *s)
 {
     waiting_close(s);
     deliveries_close(s);
+    claim_ends_close(s);
     stats_scan_close(s);
     lock_fini(&s->lock);
     mem_free(s->config.mem, s);
@@ -585,6 +596,8 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
     st = waiting_open(s);
     if (st == ST_OK)
         st = deliveries_open(s);
+    if (st == ST_OK)
+        st = claim_ends_open(s);
     if (st == ST_OK)
         st = stats_scan_open(s);
     if (st == ST_OK)

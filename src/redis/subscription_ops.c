@@ -1,6 +1,7 @@
 #include "redis/subscription_ops.h"
 
 #include "claimd/base/invariant.h"
+#include "redis/due.h"
 
 #include <stdio.h>
 
@@ -214,9 +215,8 @@ redis_subscription_delete(struct store *store, struct store_op *op,
 }
 
 enum {
-    DUE_LISTS = 8,
     LEASE_MOST = 8,          /* deliveries of one script */
-    LEASE_MS = 30000,        /* of a delivery, and of a queue in a list */
+    LEASE_MS = 30000,        /* of a delivery */
     RENEW_MS = LEASE_MS / 3, /* time from one renewal of a lease to the next */
     POLL_MS = 1000,          /* maximum time between two polls of a list */
     QUEUE_POLL_MS = 60000    /* likewise of a queue in which nothing is due */
@@ -230,8 +230,7 @@ struct deliveries {
     struct store_listener *listener; /* borrowed; NULL: none */
     struct list leased; /* deliveries without an outcome, the latest renewal last */
     struct list ready;  /* those of them that no caller has yet */
-    int64_t poll_ms[DUE_LISTS];     /* when to poll a list; redis_clock_ms() */
-    bool due_since_poll[DUE_LISTS]; /* a queue was added after the last poll began */
+    struct due_lists queues;
 };
 
 /* A leased delivery. */
@@ -250,73 +249,17 @@ lease_ms(const struct redis_store *s)
     return s->maintenance == NULL ? UNRENEWED_MS : LEASE_MS;
 }
 
-/* ---------------------------------------------------------------------- lists of queues */
-
-/* Reads an entry of a list: 'q' or 't', length of the project, ':', project, name. */
-static bool
-due_member_read(struct bytes text, struct store_queue *out)
-{
-    struct bytes rest = text, number;
-    uint64_t len;
-
-    if (text.len < 3)
-        return false;
-    out->kind = text.data[0] == 't' ? STORE_TOPIC : STORE_QUEUE;
-    rest.data++;
-    rest.len--;
-    number = bytes_cut(&rest, ':');
-    if (!bytes_to_u64(number, &len) || !bytes_present(rest) || len > rest.len)
-        return false;
-    out->project = bytes_of(rest.data, (size_t)len);
-    out->name = bytes_of(rest.data + len, rest.len - (size_t)len);
-    return true;
-}
-
-/* Begins a call about a list, and about a queue in it (NULL: no queue). */
-static struct call
-due_list_call(struct redis_store *s, const struct store_op *op, unsigned list_no,
-              const struct store_queue *where)
-{
-    struct buf key, member;
-    struct call c;
-
-    buf_init(&key, s->config.mem);
-    key_of_due(&key, list_no);
-    c = call_begin_key(s, &key);
-    call_time(&c, op);
-    if (where == NULL)
-        return c;
-    buf_init(&member, s->config.mem);
-    buf_printf(&member, "%c%zu:", where->kind == STORE_TOPIC ? 't' : 'q',
-               where->project.len);
-    buf_bytes(&member, where->project);
-    buf_bytes(&member, where->name);
-    call_buf(&c, &member);
-    return c;
-}
-
 void
 delivery_mark_due(struct redis_store *s, const struct store_op *op,
                   const struct store_queue *where, int64_t ms)
 {
     struct deliveries *d = s->deliveries;
     struct store_wakeup *wakeup = NULL;
-    struct buf key;
-    unsigned list_no;
-    struct call c;
 
     if (ms < 0)
         return;
-    buf_init(&key, s->config.mem);
-    key_of_queue(&key, where);
-    list_no = key.failed ? 0 : slot_of(buf_view(&key)) % DUE_LISTS;
-    buf_fini(&key);
-    c = due_list_call(s, op, list_no, where);
-    call_number(&c, ms);
-    (void)call_finish(&c, SCRIPT_due_add, CALL_BEST_EFFORT);
+    due_add(s, &d->queues, op, where, ms);
     lock_acquire(&d->lock);
-    d->poll_ms[list_no] = INT64_MIN;
-    d->due_since_poll[list_no] = true;
     if (d->listener != NULL)
         wakeup = d->listener->notify(d->listener, STORE_READY);
     lock_release(&d->lock);
@@ -420,62 +363,14 @@ lease_due(struct redis_store *s, const struct store_op *op,
     return st;
 }
 
-/* Leases the first due queue of a list, and some of its deliveries. ST_NOT_FOUND: no queue is due. */
-static enum status
-poll_due_list(struct redis_store *s, const struct store_op *op, unsigned list_no)
-{
-    enum { LEASED_NOW = 1, NEXT, QUEUE, UNTIL };
-    struct deliveries *d = s->deliveries;
-    struct store_queue where;
-    struct call c;
-    int64_t wait_ms = POLL_MS, when_ms = 0;
-    enum status st;
-
-    ENSURE(list_no < DUE_LISTS);
-    lock_acquire(&d->lock);
-    d->due_since_poll[list_no] = false;
-    lock_release(&d->lock);
-    c = due_list_call(s, op, list_no, NULL);
-    call_number(&c, lease_ms(s));
-    st = call_run(&c, SCRIPT_due_lease, CALL_BEST_EFFORT);
-    if (st == ST_OK && call_integer(&c, NEXT) > 0 &&
-        call_integer(&c, NEXT) - call_integer(&c, LEASED_NOW) < wait_ms)
-        wait_ms = call_integer(&c, NEXT) - call_integer(&c, LEASED_NOW);
-    if (st == ST_OK && due_member_read(call_item(&c, QUEUE), &where)) {
-        st = lease_due(s, op, &where, &when_ms);
-        if (st == ST_OK) {
-            struct call set = due_list_call(s, op, list_no, &where);
-
-            call_number(&set, call_integer(&c, UNTIL));
-            call_number(&set, when_ms);
-            (void)call_finish(&set, SCRIPT_due_set, CALL_BEST_EFFORT);
-        }
-        wait_ms = 0;
-    } else if (st == ST_OK) {
-        st = ST_NOT_FOUND;
-    }
-    call_end(&c);
-    lock_acquire(&d->lock);
-    if (!d->due_since_poll[list_no])
-        d->poll_ms[list_no] = redis_clock_ms(s, op->now_ms) + wait_ms;
-    lock_release(&d->lock);
-    return st;
-}
-
-/* Takes a delivery that no caller has yet. NULL: there is none, and *list_no is the list to poll now
- * (DUE_LISTS: none). */
+/* Takes a delivery that no caller has yet. NULL: there is none. */
 static struct leased *
-take_ready(struct deliveries *d, int64_t now_ms, unsigned *list_no)
+take_ready(struct deliveries *d)
 {
     struct list *link;
-    unsigned least = 0;
 
     lock_acquire(&d->lock);
     link = list_pop(&d->ready);
-    for (unsigned i = 1; i < DUE_LISTS; i++)
-        if (d->poll_ms[i] < d->poll_ms[least])
-            least = i;
-    *list_no = d->poll_ms[least] > now_ms ? DUE_LISTS : least;
     lock_release(&d->lock);
     return link == NULL ? NULL : container_of(link, struct leased, ready);
 }
@@ -485,19 +380,20 @@ redis_delivery_next(struct store *store, struct store_op *op, struct store_deliv
 {
     enum { POLLS_MOST = 2 * DUE_LISTS };
     struct redis_store *s = redis_of(store);
-    unsigned list_no;
-    struct leased *leased = NULL;
+    struct deliveries *d = s->deliveries;
+    struct leased *leased;
+    int64_t poll_ms;
 
-    for (int polls = 0;; polls++) {
+    for (int polls = 0; (leased = take_ready(d)) == NULL; polls++) {
+        const unsigned list_no = due_next_list(&d->queues, &poll_ms);
         enum status st;
 
-        leased = take_ready(s->deliveries, redis_clock_ms(s, op->now_ms), &list_no);
-        if (leased != NULL)
-            break;
+        if (poll_ms > redis_clock_ms(s, op->now_ms))
+            return ST_NOT_FOUND;
         if (polls == POLLS_MOST)
             return ST_AGAIN;
-        st = list_no == DUE_LISTS ? ST_NOT_FOUND : poll_due_list(s, op, list_no);
-        if (list_no == DUE_LISTS || (st != ST_OK && st != ST_NOT_FOUND))
+        st = due_poll(s, &d->queues, op, list_no, lease_due);
+        if (st != ST_OK && st != ST_NOT_FOUND)
             return st;
     }
     *out = leased->view;
@@ -605,9 +501,8 @@ delivery_leases_renew(struct redis_store *s)
     }
     buf_fini(&text);
     lock_acquire(&d->lock);
-    for (size_t i = 0; d->listener != NULL && i < DUE_LISTS; i++)
-        if (d->poll_ms[i] < next_ms)
-            next_ms = d->poll_ms[i];
+    if (d->listener != NULL)
+        (void)due_next_list(&d->queues, &next_ms);
     if (next_ms <= now_ms) {
         wakeup = d->listener->notify(d->listener, STORE_READY);
         next_ms = now_ms + POLL_MS;
@@ -632,6 +527,7 @@ deliveries_open(struct redis_store *s)
     if (d == NULL)
         return ST_NO_MEMORY;
     lock_init(&d->lock);
+    due_init(&d->queues, DUE_DELIVERIES, POLL_MS);
     list_init(&d->leased);
     list_init(&d->ready);
     s->deliveries = d;
@@ -653,6 +549,7 @@ deliveries_close(struct redis_store *s)
         mem_free(s->config.mem, leased);
     }
     ENSURE(list_empty(&d->leased));
+    due_fini(&d->queues);
     lock_fini(&d->lock);
     mem_free(s->config.mem, d);
 }

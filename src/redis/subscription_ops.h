@@ -2,13 +2,12 @@
  * subscription_ops: subscriptions of queues on Redis, and the deliveries to their subscribers
  * (store/subscription.h). A script leases each delivery to one process.
  *
- * A few lists contain the queues with subscriptions, ordered by the time of their next delivery. A process
- * leases the first queue of a list, leases some of its due deliveries, and sets the time of the next one. Until
+ * The queues with subscriptions are in lists (due.h). A process leases a queue, and some of its due deliveries. Until
  * the outcome of a delivery is known, the maintenance thread renews its lease. If the process ends, the lease
  * ends, and another process delivers again.
  *
  *     post                                 -> delivery_mark_due()        adds the queue to its list
- *     store_delivery_next()                -> due_lease, delivery_lease, due_set
+ *     store_delivery_next()                -> due_poll(), delivery_lease
  *     store_delivery_done()                -> delivery_done, delivery_mark_due()
  *
  * If a process ends between a post and delivery_mark_due(), the queue comes due after a minute.

@@ -93,21 +93,24 @@ pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
     return st;
 }
 
-/* Removes the number at the beginning of a response. Errors have none. Returns the rest, owned. NULL: the
- * number is that of another request, or the response is not of a script of claimd. Takes ownership of
- * `numbered`. */
+/* Takes the response of a script out of `numbered`, between the number of the request and the time that may follow
+ * (*due_ms; 0: none). Errors are alone. NULL: the number is that of another request, or the response is not of a
+ * script of claimd. Takes ownership of `numbered`. */
 static redisReply *
-strip_number(const struct pipeline *p, redisReply *numbered, uint64_t number)
+strip_number(const struct pipeline *p, redisReply *numbered, uint64_t number,
+             int64_t *due_ms)
 {
     redisReply *response = NULL;
 
     if (numbered->type == REDIS_REPLY_ERROR)
         return numbered;
-    if (numbered->type == REDIS_REPLY_ARRAY && numbered->elements == 2 &&
+    if (numbered->type == REDIS_REPLY_ARRAY &&
+        (numbered->elements == 2 ||
+         (numbered->elements == 3 && shape_integer(numbered->element[2], due_ms))) &&
         numbered->element[0]->type == REDIS_REPLY_INTEGER &&
         numbered->element[0]->integer == (long long)number) {
         response = numbered->element[1];
-        numbered->elements = 1; /* so that freeing spares the response */
+        numbered->element[1] = NULL; /* so that freeing spares the response */
     }
     link_free_response(&p->link, numbered);
     return response;
@@ -135,7 +138,7 @@ accept_response(struct pipeline *p, redisReply *response, long long *confirmed)
         return PIPELINE_INCOMPLETE;
     }
     ENSURE(request->response == NULL);
-    request->response = strip_number(p, response, request->number);
+    request->response = strip_number(p, response, request->number, &request->due_ms);
     if (request->response == NULL)
         return PIPELINE_FAILED;
     request->responded_ns = p->progress_ns;

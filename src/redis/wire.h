@@ -73,7 +73,8 @@ struct wire_request {
     /* Results: */
     enum request_outcome outcome;
     redisReply *response; /* owned by the caller */
-    bool whole; /* all responses of the pipeline arrived; else `why` has a reason */
+    int64_t due_ms; /* behind the response (mark_due() of lib/queue.lua); 0: nothing */
+    bool whole;     /* all responses of the pipeline arrived; else `why` has a reason */
     long long confirmed; /* number of replicas that confirmed; -1: unknown */
     int64_t responded_ns, confirmed_ns; /* clock_stopwatch_ns() */
     struct reason why;

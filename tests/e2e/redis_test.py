@@ -572,6 +572,20 @@ class Two(RedisCase):
         waiting.join()
         self.assertEqual(got[0] and got[0][1][0]["body"], "news")
 
+    def test_the_end_of_a_claim_needs_no_request(self):
+        """Also where the claimd that gave the claim has ended."""
+        one, other = self.one, self.other
+        settings = {"_max_claim_count": 1, "_dead_letter_queue": "dead"}
+        for name in ("q", "r"):
+            one.ask("PUT", name, settings, status=201)
+            one.post(name, name)
+        one.claim("q", ttl=1)
+        one.claim("r", ttl=2)
+        self.eventually(lambda: other.bodies("dead") == ["q"], "q was dead-lettered")
+        one.server.process.kill()
+        one.server.wait()
+        self.eventually(lambda: other.bodies("dead") == ["q", "r"], "r was dead-lettered")
+
     def test_one_ends_and_the_other_goes_on(self):
         self.one.post("q", 1)
         place, _ = self.one.claim("q")

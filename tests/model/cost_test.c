@@ -14,20 +14,6 @@ enum { ENGINE = 1, MANY = 100000, BATCH = 1000 };
 /* Memory that housekeeping may keep for the next messages: spare nodes, hash tables. */
 enum { SPARE = 64 * 1024 };
 
-/* Runs housekeeping until no work is due. Returns the number of slices. */
-static int
-housekeep(struct fixture *f)
-{
-    int64_t next_ms;
-    int slices = 0;
-
-    do {
-        store_housekeep(f->store, f->now_ms, &next_ms);
-        slices++;
-    } while (next_ms <= f->now_ms);
-    return slices;
-}
-
 /* Posts MANY messages for ttl_s seconds. */
 static void
 fill(struct fixture *f, int64_t ttl_s)

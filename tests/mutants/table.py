@@ -1948,4 +1948,10 @@ MUTANTS = [
        "        if ((metadata.settings.paused & STORE_PAUSE_POSTS) != 0)",
        "        if ((metadata.settings.paused & STORE_PAUSE_POSTS) != 0 &&\n"
        "            !MUTANT(REDIS_PAUSE_UNCHECKED))")]),
+    ("REDIS_ENDS_NOT_LISTED",
+     "over Redis, a message without an attempt left waits for a request when its claim ends",
+     "store/last_attempt_test: each_claim_moves_its_own",
+     [("redis/call.c",
+       "c->request.due_ms > 0)",
+       "c->request.due_ms > 0 && !MUTANT(REDIS_ENDS_NOT_LISTED))")]),
 ]

@@ -3,7 +3,7 @@
 
 /* Does housekeeping until none is left. */
 static void
-housekeep(struct fixture *f)
+housekeep_and_audit(struct fixture *f)
 {
     int64_t next_ms;
 
@@ -190,7 +190,7 @@ STORE_TEST(a_renewed_claim_does_not_end_at_its_old_time)
     wait_ms(f, 59999);
     ck_assert_status(renew(f, claim, 60, 60), ST_OK);
     wait_ms(f, 1);
-    housekeep(f);
+    housekeep_and_audit(f);
     ck_assert_status(query(f, claim), ST_OK);
     expect(f, 1);
     wait_ms(f, 59998);
@@ -209,20 +209,20 @@ STORE_TEST(housekeeping_never_comes_too_early)
     post_with(f, 300, 60);
     claim = take_for(f, 1, 60, 60);
     wait_ms(f, 59999);
-    housekeep(f);
+    housekeep_and_audit(f);
     ck_assert_status(query(f, claim), ST_OK);
     expect(f, 1);
     ck_assert(id_empty(take(f, 1)));
     wait_ms(f, 1);
-    housekeep(f);
+    housekeep_and_audit(f);
     list_free(f);
     expect(f, 1, 2);
     wait_ms(f, 59999);
-    housekeep(f);
+    housekeep_and_audit(f);
     list_free(f);
     expect(f, 1, 2);
     wait_ms(f, 1);
-    housekeep(f);
+    housekeep_and_audit(f);
     list_free(f);
     expect(f, 2);
 }

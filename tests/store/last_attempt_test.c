@@ -3,17 +3,6 @@
 #include "support/finishing.h"
 #include "support/subscriptions.h"
 
-/* What a test says next is seen by a store that nobody has asked since. */
-static void
-housekeep(struct fixture *f)
-{
-    int64_t next_ms;
-
-    do
-        store_housekeep(f->store, f->now_ms, &next_ms);
-    while (next_ms <= f->now_ms);
-}
-
 /* Gives the queue other settings. */
 static void
 set_settings(struct fixture *f, const struct store_settings *settings)
@@ -279,7 +268,8 @@ STORE_TEST(metrics_count_them_as_dead_letters_and_not_as_requeued)
                           before.counts[STORE_COUNT_DEAD_LETTERS] + 1);
 }
 
-ENGINE_CASE("housekeeping");
+/* All stores but the twin, which has no housekeeping. */
+TEST_CASE("housekeeping", .times = FIXTURE_KINDS - FIXTURE_ENGINE);
 
 STORE_TEST_WITH(an_idle_server_moves_them_on_time, fixture_open(f, FIXTURE_ENGINE + _i))
 {
@@ -294,6 +284,57 @@ STORE_TEST_WITH(an_idle_server_moves_them_on_time, fixture_open(f, FIXTURE_ENGIN
     use(f, "graves"); /* nobody has asked the other queue */
     list_free(f);
     expect(f, 1);
+}
+
+/* Lets the time pass without a request, then expects so many messages in the dead-letter queue. */
+static void
+expect_moved(struct fixture *f, int64_t after_s, size_t count)
+{
+    wait_s(f, after_s);
+    housekeep(f);
+    use(f, "graves");
+    list_free(f);
+    ck_assert_uint_eq(f->seen.count, count);
+    use(f, "q");
+}
+
+STORE_TEST_WITH(each_claim_moves_its_own, fixture_open(f, FIXTURE_ENGINE + _i))
+{
+    make_mortal(f, "q", 1, "graves", 100000);
+    post(f, 3);
+    take_for(f, 1, 600, 60);
+    take_for(f, 1, 60, 60);
+    take_for(f, 1, 6000, 60);
+    expect_moved(f, 59, 0);
+    expect_moved(f, 1, 1);
+    expect_moved(f, 540, 2);
+    expect_moved(f, 5400, 3);
+    post(f, 1);
+    take_for(f, 1, 60, 60);
+    expect_moved(f, 60, 4);
+}
+
+STORE_TEST_WITH(a_renewal_that_ends_the_claim_earlier_counts,
+                fixture_open(f, FIXTURE_ENGINE + _i))
+{
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    ck_assert_status(renew(f, take_for(f, 1, 6000, 60), 60, 60), ST_OK);
+    expect_moved(f, 60, 1);
+}
+
+STORE_TEST_WITH(settings_that_come_after_the_claim_count,
+                fixture_open(f, FIXTURE_ENGINE + _i))
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+
+    make_queue(f, &settings);
+    post(f, 1);
+    take_for(f, 1, 60, 60);
+    settings.max_claim_count = 1;
+    settings.dead_letter = bytes_str("graves");
+    set_settings(f, &settings);
+    expect_moved(f, 60, 1);
 }
 
 STORE_TEST_WITH(an_encrypting_dead_letter_queue_gets_sealed_bodies,

@@ -55,12 +55,8 @@ apply_slice(struct fixture *f, const struct store_records *slice)
 static void
 delete_wholly(struct fixture *f)
 {
-    int64_t next_ms;
-
     delete_queue(f);
-    do
-        store_housekeep(f->store, f->now_ms, &next_ms);
-    while (next_ms <= f->now_ms);
+    housekeep(f);
 }
 
 /* Deletes the queue, and loads what the album shows. */
@@ -224,6 +220,23 @@ STORE_TEST(deadlines_that_were_loaded_come_as_before)
     wait_s(f, 60);
     list_all(f);
     expect(f, 2, 3);
+}
+
+STORE_TEST(claims_that_were_loaded_move_their_dead_letters_without_a_request)
+{
+    struct album album;
+
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    take_for(f, 1, 60, 60);
+    read_all(f, &album);
+    put_back(f, &album);
+    throw_away(&album);
+    wait_s(f, 60);
+    housekeep(f);
+    use(f, "graves");
+    list_free(f);
+    expect(f, 1);
 }
 
 STORE_TEST(changes_made_before_a_load_are_kept)

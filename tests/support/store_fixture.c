@@ -280,6 +280,19 @@ wait_s(struct fixture *f, int64_t seconds)
     pass(f, seconds * 1000);
 }
 
+int
+housekeep(struct fixture *f)
+{
+    int64_t next_ms;
+    int slices = 0;
+
+    do {
+        store_housekeep(f->store, f->now_ms, &next_ms);
+        slices++;
+    } while (next_ms <= f->now_ms);
+    return slices;
+}
+
 /* ---------------------------------------------------------------------- queues */
 
 void

@@ -146,13 +146,10 @@ purge_what(struct fixture *f, enum store_purge what)
 bool
 next(struct fixture *f, struct store_delivery *out)
 {
-    int64_t next_ms;
     enum status st;
 
     forget(f);
-    do
-        store_housekeep(f->store, f->now_ms, &next_ms);
-    while (next_ms <= f->now_ms);
+    housekeep(f);
     st = store_delivery_next(f->store, STORE_AT(f->now_ms), out);
     ck_assert(st == ST_OK || st == ST_NOT_FOUND);
     ck_assert(store_audit(f->store));

@@ -14,7 +14,7 @@ if claims_paused(w) then return { PAUSED } end
 local set, limit, reserved, dead_letters = read_settings(w), tonumber(ARGV[6]), tonumber(ARGV[7]), {}
 lease_old_transfers(w, dead_letters)
 local chosen = choose_ready(w, limit, reserved)
-if set[4] >= 0 and set[6] ~= '' then
+if attempts(set) < math.huge then
     local slices, moved = 0, false
     local come_back = set[6] == ARGV[9] and w.listeners > 0 -- they arrive after this script
     while move_dead_letters(w, set, chosen, dead_letters, ARGV[9], tonumber(ARGV[10])) > 0 do
@@ -42,7 +42,8 @@ if #chosen.names == 0 then return respond(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
 local ttl, life = read_terms(3)
 local ends, lives = deadline(w, ttl), deadline(w, life)
-local numbers = {}
+local most = attempts(set)
+local numbers, last = {}, false
 for i, n in ipairs(chosen.names) do
     local old, at = chosen.heads[i], tonumber(n)
     local posted, expires, ready, _, count, size, flags, client, rest = unpack_struct(HEAD, old)
@@ -51,13 +52,14 @@ for i, n in ipairs(chosen.names) do
         expires = lives
         add_deadline(ch, lives, n)
     end
+    last = last or count + 1 >= most
     local head = pack(HEAD, posted, expires, ready, number, count + 1, size, flags, client) .. sub(old, rest)
     chosen.heads[i], numbers[i] = posted % 1 > 0 and head .. details_text(n, posted) or head, pack('<d', at)
     add_words(ch, 'hset', n, head)
 end
 local name = 'c' .. digits(number)
 add_words(ch, 'hset', name, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
-add_deadline(ch, ends, name)
+set_claim_end(w, ch, ends, name, last)
 mark_created(ch, number, w.now)
 mark_holder(ch, number, ARGV[11])
 w.last_claim, w.claimed, w.claims = number, w.claimed + #numbers, w.claims + 1

@@ -1,8 +1,11 @@
--- A queue has a delivery at this time, or earlier.
---   KEYS    a list of queues with subscriptions, by the time of their next delivery
+-- There is something to do in a queue at this time, or earlier.
+--   KEYS    a list of queues by time (due.h)
 --   ARGV    time, the queue, ms (0: now)
---   returns OK
+--   returns OK, now
 --   cost    O(log queues)
-local ms = tonumber(ARGV[3])
-call('ZADD', KEYS[1], 'LT', ms > 0 and ms or time_now(), ARGV[2])
-return { OK }
+local now, ms, score = time_now(), tonumber(ARGV[3]), tonumber(call('ZSCORE', KEYS[1], ARGV[2]) or nil)
+if ms == 0 then ms = now end
+-- If a process has leased the queue, due_set sees by the changed score that the queue was added.
+if score and score > now and score <= ms then ms = score - 1 end
+call('ZADD', KEYS[1], 'LT', ms, ARGV[2])
+return { OK, now }

@@ -1,6 +1,6 @@
--- Sets the time of the next delivery of a leased queue, unless due_add has changed it meanwhile.
+-- Sets the next time of a leased queue, unless due_add has changed it meanwhile.
 --   KEYS    as due_add
---   ARGV    time, the queue, end of the lease, ms (-1: there is no subscription any more)
+--   ARGV    time, the queue, end of the lease, ms (-1: there is nothing to do any more)
 --   returns OK
 --   cost    O(log queues)
 local score = call('ZSCORE', KEYS[1], ARGV[2])

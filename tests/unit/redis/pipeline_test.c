@@ -178,7 +178,9 @@ START_TEST(a_command_lost_with_its_connection_may_have_happened)
 
 static const char *const responses_to_others[] = {
     "!*2\r\n:99\r\n:7\r\n", /* another number */
-    "!*2\r\n$1\r\n1\r\n:7\r\n", "!*1\r\n:1\r\n", "!:7\r\n", "!$-1\r\n", "!+OK\r\n"};
+    "!*2\r\n$1\r\n1\r\n:7\r\n",       "!*1\r\n:1\r\n", "!:7\r\n", "!$-1\r\n", "!+OK\r\n",
+    "!*3\r\n:2\r\n:7\r\n$1\r\nx\r\n", /* what follows is no time */
+    "!*4\r\n:2\r\n:7\r\n:8\r\n:9\r\n"};
 
 LOOP_TEST(the_response_to_another_request_breaks_the_link,
           sizeof(responses_to_others) / sizeof(responses_to_others[0]))
@@ -199,6 +201,25 @@ LOOP_TEST(the_response_to_another_request_breaks_the_link,
     give_back(requests[0].response);
     ck_assert_int_eq(requests[1].outcome, REQUEST_LOST);
     ck_assert_ptr_null(requests[1].response);
+    ck_assert_uint_eq(end(), 2);
+}
+
+START_TEST(a_time_may_follow_the_response)
+{
+    static const struct fake_answer script[] = {
+        {"FCALL", "!*3\r\n:1\r\n:7\r\n:5000\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
+    static const int64_t due_ms[] = {5000, 0};
+    struct wire_request requests[2];
+
+    fake_redis_play(&node, script);
+    for (int i = 0; i < 2; i++)
+        add(&requests[i], 0);
+    ck_assert_int_eq(travel(), PIPELINE_COMPLETE);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(requests[i].response->integer, 7 + i);
+        ck_assert_int_eq(requests[i].due_ms, due_ms[i]);
+        give_back(requests[i].response);
+    }
     ck_assert_uint_eq(end(), 2);
 }
 

@@ -87,8 +87,9 @@ end
 
 -- The number of the first chosen message that was claimed too often; nil: there is none.
 local function first_dead_letter(set, chosen)
+    local most = attempts(set)
     for i, n in ipairs(chosen.names) do
-        if is_exhausted(set, unpack_head(chosen.heads[i])) then return n end
+        if unpack_head(chosen.heads[i]).count >= most then return n end
     end
 end
 
@@ -102,7 +103,7 @@ local function move_dead_letters(w, set, chosen, words, own, least)
     local heads = fields_of(M, names)
     for i, n in ipairs(names) do
         local h = unpack_head(heads[i])
-        if not is_exhausted(set, h) then break end
+        if h.count < attempts(set) then break end
         add_dead_letter(w, ch, set, letters, n, h, '', '')
     end
     commit(w, ch)

@@ -64,8 +64,9 @@ local function finish_claim()
     end
     if letters > DEAD_LETTERS_MOST then return { TOO_LARGE } end
     if ARGV[4] == '1' then return { OK, all, '', 0, 0, 0 } end
+    local most = attempts(set)
     for i = 1, count do -- released without an attempt left
-        if found[i] and tonumber(item(i, 0)) == RELEASE and item(i, 4) == '0' and is_exhausted(set, found[i].h) and
+        if found[i] and tonumber(item(i, 0)) == RELEASE and item(i, 4) == '0' and found[i].h.count >= most and
             letters < DEAD_LETTERS_MOST then
             held[i], letters = '2', letters + 1
         end

@@ -83,6 +83,17 @@ local function read_claim(ch, number)
     return c and c.left > 0 and c or nil
 end
 
+-- How often a message may be claimed before it becomes a dead letter.
+local function attempts(set)
+    return set[4] >= 0 and set[6] ~= '' and set[4] or math.huge
+end
+
+-- Sets when a claim ends. `last`: one of its messages has no attempt left, so claimd has to look then.
+local function set_claim_end(w, ch, ends, name, last)
+    add_deadline(ch, ends, name)
+    if last then mark_due(w, ends) end
+end
+
 -- Stores when the claim was created, because a renewal changes when it started.
 local function mark_created(ch, number, ms)
     add_words(ch, 'tadd', digits(ms + UNREADY), 'k' .. digits(number))
@@ -241,19 +252,22 @@ end
 
 -- Restarts a claim of this client for `ttl` ms. Its messages live for `life` ms at least. Commits the changes.
 local function renew_claim(w, ch, c, ttl, life, client)
-    local lives = deadline(w, life)
+    local lives, most, last = deadline(w, life), attempts(read_settings(w)), false
     for _, number in ipairs(claim_numbers(c)) do
         local n = digits(number)
         local text = call('HGET', M, n)
         local h = text and unpack_head(text)
-        if h and h.claim == c.number and h.expires < lives then
-            h.expires = lives
-            add_words(ch, 'hset', n, pack_head(h))
-            add_deadline(ch, lives, n)
+        if h and h.claim == c.number then
+            last = last or h.count >= most
+            if h.expires < lives then
+                h.expires = lives
+                add_words(ch, 'hset', n, pack_head(h))
+                add_deadline(ch, lives, n)
+            end
         end
     end
     c.started, c.ends, c.changed = w.now, deadline(w, ttl), true
-    add_deadline(ch, c.ends, c.name)
+    set_claim_end(w, ch, c.ends, c.name, last)
     mark_holder(ch, c.number, client)
     commit(w, ch)
 end
@@ -265,21 +279,16 @@ local function count_expired(w, counts, h)
     if is_dead_letter(h.flags) then counts.xl = counts.xl + 1 end
 end
 
--- True if the message has been claimed as often as the queue allows, and there is a dead-letter queue.
-local function is_exhausted(set, h)
-    return set[4] >= 0 and set[6] ~= '' and h.count >= set[4]
-end
-
 -- The messages of an expired claim that are dead letters: n, h as in remove_message(). A message that expired before
 -- its claim is none.
 local function exhausted_messages(w, c)
-    local set, found = read_settings(w), {}
-    if set[4] < 0 or set[6] == '' then return found end
+    local most, found = attempts(read_settings(w)), {}
+    if most == math.huge then return found end
     local numbers = claim_numbers(c)
     local heads = fields_of(M, numbers)
     for i, number in ipairs(numbers) do
         local h = heads[i] and unpack_head(heads[i])
-        if h and h.claim == c.number and h.expires > c.ends and is_exhausted(set, h) then
+        if h and h.claim == c.number and h.expires > c.ends and h.count >= most then
             found[#found + 1] = { n = digits(number), h = h }
         end
     end

@@ -8,7 +8,8 @@
 --   Q  hash        tag; v: version; j: JSON of the metadata; s: settings; w, r: packed numbers; x, xu, xl: number of
 --                  expired messages, of unread ones and of dead letters; p: of messages that were put back; n: packed counters
 --                  (lib/messages.lua); h: what is paused (enum store_pause), if anything is; c: default TTL and grace of
---                  claims, if one is set
+--                  claims, if one is set; y: when claimd has to look at the queue, and until
+--                  when (mark_due())
 --   Z  sorted set  the number of each message. The score of a ready message is its number. That of a claimed or
 --                  delayed message is its number + 2^52. So "below 2^52" selects ready messages, oldest first, and
 --                  setting the score requeues a message at its old place
@@ -29,24 +30,26 @@
 -- ARGV[1] is the time of a test clock. If it is empty, the time is that of Redis, but never earlier than the last
 -- time of the queue. A script returns {status, ...}. If the status is an error, the script has changed nothing.
 
-local KEYS, ARGV, Q, Z, M, T, X, S, U, F, K
+local KEYS, ARGV, Q, Z, M, T, X, S, U, F, K, due_ms
 local call, pack, unpack_struct, floor, sub, byte, format
 
 -- Makes the function that Redis calls. The last argument of a request is its number, and the response begins with
--- this number. So claimd sees that the response belongs to the request (wire.h). Redis does not define its API while
--- it loads a library, so the first call sets the locals for it.
+-- this number. So claimd sees that the response belongs to the request (wire.h). Behind the response is when claimd has
+-- to look at the queue (due_ms, mark_due()), if the script has changed that. Redis does not define its API while it
+-- loads a library, so the first call sets the locals for it.
 local function make_callback(script)
     return function(keys, arguments)
         local last = #arguments
         local number = tonumber(arguments[last])
         arguments[last] = nil
-        KEYS, ARGV = keys, arguments
+        KEYS, ARGV, due_ms = keys, arguments, nil
         Q, Z, M, T, X, S, U, F = unpack(keys, 1, 8)
         if not call then
             call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
             floor, sub, byte, format = math.floor, string.sub, string.byte, string.format
         end
-        return { number, script() }
+        local response = script()
+        return { number, response, due_ms }
     end
 end
 
@@ -181,6 +184,19 @@ local function make_queue(tag)
     return w
 end
 
+-- claimd has to look at the queue at this time (claim_ends.h). It already does if an earlier look is to come, and the
+-- looks go on until then. If a look is a minute late, the process that should have listed the queue has ended.
+local function mark_due(w, ms)
+    local text = call('HGET', Q, 'y')
+    local look, last = unpack_struct('<dd', text or pack('<dd', math.huge, 0))
+    if look > ms or w.now > look + 60000 then
+        look, due_ms = ms, format('%d', ms)
+    elseif last >= ms then
+        return
+    end
+    call('HSET', Q, 'y', pack('<dd', look, math.max(last, ms)))
+end
+
 -- Writes the JSON, and the settings in ARGV from `from` on. The last three are the defaults of claims and what is
 -- paused. They have fields of their own, because an older version expects eight settings.
 local function set_metadata(w, json, from)
@@ -188,7 +204,8 @@ local function set_metadata(w, json, from)
     for i = 1, 8 do
         set[i] = i == 6 and ARGV[from + 5] or tonumber(ARGV[from + i - 1])
     end
-    call('HSET', Q, 'j', json, 's', cmsgpack.pack(set))
+    w.settings = cmsgpack.pack(set)
+    call('HSET', Q, 'j', json, 's', w.settings)
     local ttl, grace = tonumber(ARGV[from + 8]), tonumber(ARGV[from + 9])
     if ttl < 0 and grace < 0 then call('HDEL', Q, 'c') else call('HSET', Q, 'c', pack('<dd', ttl, grace)) end
     w.paused = tonumber(ARGV[from + 10])
@@ -220,6 +237,7 @@ local function update_queue(may_grow)
     local was_paused = claims_paused(w)
     set_metadata(w, ARGV[3], 4)
     call('HSET', Q, 'v', string.format('%.0f', tonumber(version) + 1))
+    if w.claims > 0 and tonumber(ARGV[7]) >= 0 and ARGV[9] ~= '' then mark_due(w, w.due) end
     if was_paused and not claims_paused(w) then
         w.ready_changed = true
         save_queue(w)

@@ -1,0 +1,52 @@
+/*
+ * due: lists of queues in which something is to be done at a time, in Redis. There are some lists for deliveries
+ * (subscription_ops.h), and some for ends of claims (claim_ends.h).
+ *
+ * A process leases the first queue of a list whose time has come, does some of the work, and sets the next time
+ * of the queue. If the process ends, the lease ends, and another process leases the queue.
+ *
+ *     due_add()  -> script due_add
+ *     due_poll() -> due_lease, the work, due_set
+ *
+ *   Threads  any; due_poll() of the same lists: one at a time
+ *   Memory   none that grows
+ */
+#ifndef REDIS_DUE_H
+#define REDIS_DUE_H
+
+#include "redis/call.h"
+
+enum {
+    DUE_LISTS = 8,
+    DUE_LEASE_MS = 30000, /* of a queue in a list */
+    DUE_RETRY_MS = 1000   /* after a list could not be read */
+};
+
+/* Times are those of redis_clock_ms(). */
+struct due_lists {
+    enum due_kind kind;
+    int64_t pause_ms; /* maximum time between two polls of a list */
+    struct lock lock;
+    int64_t poll_ms[DUE_LISTS]; /* when to poll a list */
+};
+
+/* Does some of the work in a queue. *next_ms: when there is more, in ms of Redis; negative: there is none. With another
+ * status than ST_OK, another process tries it when the lease has ended. */
+typedef enum status due_work_fn(struct redis_store *s, const struct store_op *op,
+                                const struct store_queue *where, int64_t *next_ms);
+
+void due_init(struct due_lists *lists, enum due_kind kind, int64_t pause_ms);
+void due_fini(struct due_lists *lists);
+
+/* There is something to do in the queue at this time of Redis (0: now). It may get lost if Redis does not respond. */
+void due_add(struct redis_store *s, struct due_lists *lists, const struct store_op *op,
+             const struct store_queue *where, int64_t ms);
+
+/* The list to poll next, and when. */
+unsigned due_next_list(struct due_lists *lists, int64_t *poll_ms);
+
+/* Leases the first queue of a list and does the work. ST_NOT_FOUND: no queue is due. */
+enum status due_poll(struct redis_store *s, struct due_lists *lists,
+                     const struct store_op *op, unsigned list_no, due_work_fn *work);
+
+#endif
