@@ -4,6 +4,7 @@
  * not happened. An operation waits for the changes that it has seen.
  */
 #include "model/replica.h"
+#include "support/finishing.h"
 #include "support/patient.h"
 
 #include <inttypes.h>
@@ -14,24 +15,6 @@ struct history {
     unsigned fail_memory; /* percent */
 };
 
-/*
- * The store uses a reservation at once, unless a later reservation was refused. If memory fails, it may also
- * return one and begin again: a move of dead letters that fails comes after the reservation of a post.
- */
-static void
-forget_grants(struct history *h)
-{
-    struct replica *r = &h->r;
-
-    ck_assert_uint_eq(r->set_aside, 0);
-    for (size_t i = 0; i < STORE_CHANGE_KINDS; i++)
-        ck_assert_msg(r->granted[i] == 0 || r->refused || h->fail_memory > 0,
-                      "a change of kind %zu was granted in vain", i);
-    memset(r->granted, 0, sizeof(r->granted));
-    memset(r->room, 0, sizeof(r->room));
-    r->refused = false;
-}
-
 static void
 step(struct history *h)
 {
@@ -41,12 +24,12 @@ step(struct history *h)
     enum status st;
 
     story_move_time(&h->story); /* dead letters may move */
-    forget_grants(h);
+    replica_end_step(&h->r, false);
     op = (struct store_op){.now_ms = h->story.f.now_ms};
     if (random_chance(&h->story.random, h->fail_memory))
-        mem_fail_nth(h->story.f.mem, 1 + story_below(&h->story, 12));
+        replica_fail_nth(&h->r, 1 + story_below(&h->story, 12));
     st = story_operate(&h->story, &op, queue);
-    mem_fail_nth(h->story.f.mem, 0);
+    replica_fail_nth(&h->r, 0);
     ck_assert(store_audit(h->story.f.store));
     if (st == ST_UNAVAILABLE)
         ck_assert(h->r.refused);
@@ -58,8 +41,7 @@ step(struct history *h)
         ck_assert_msg(op.lsn >= h->r.seen[queue],
                       "at %" PRIu64 " it has seen %" PRIu64 ": %s", op.lsn,
                       h->r.seen[queue], status_name(st));
-    h->r.refused = h->r.refused || st != ST_OK;
-    forget_grants(h);
+    replica_end_step(&h->r, st != ST_OK);
 }
 
 static void
@@ -74,7 +56,7 @@ open_observed(struct history *h, uint64_t seed)
     config = fixture_config(h->story.f.mem);
     config.log = &h->r.observer;
     h->story.random.state = seed;
-    replica_init(&h->r, &h->story.random);
+    replica_init(&h->r, &h->story.random, h->story.f.mem);
     ck_assert_status(engine_open(&config, &h->story.f.store), ST_OK);
     h->story.f.store = patient_open(h->story.f.store);
     h->story.f.queue = story_queue(0);
@@ -145,6 +127,48 @@ START_TEST(a_change_refused_by_the_observer_has_not_happened)
 START_TEST(changes_refused_for_memory_are_not_observed)
 {
     run("observer without memory", 5, 20);
+}
+
+/* A finish that deletes, moves a message after its last attempt, and posts. True if its nth
+ * allocation exists, and fails. */
+static bool
+finish_without_memory(struct history *h, uint64_t nth, struct finishing *g,
+                      enum status *st)
+{
+    struct fixture *f = &h->story.f;
+    bool failed;
+
+    open_observed(h, 1);
+    make_mortal(f, "a", 1, "b", STORE_UNSET);
+    post(f, 2);
+    *g = finishing_of(f, take(f, 2));
+    then_delete(g, 1);
+    then_release(g, 2, 0, "busy");
+    then_post(g, "c", 1);
+    replica_end_step(&h->r, false);
+    replica_fail_nth(&h->r, nth);
+    nth += mem_attempts(f->mem);
+    *st = finish(f, g);
+    failed = mem_attempts(f->mem) >= nth;
+    replica_fail_nth(&h->r, 0);
+    replica_end_step(&h->r, *st != ST_OK);
+    replica_compare(f, &h->r);
+    fixture_close(f);
+    return failed;
+}
+
+START_TEST(a_finish_that_begins_again_reserves_only_what_it_changes)
+{
+    static struct history h;
+    struct finishing g;
+    size_t again = 0;
+    enum status st;
+
+    for (uint64_t nth = 1; finish_without_memory(&h, nth, &g, &st); nth++)
+        again += st == ST_OK && !g.items[1].exhausted;
+    ck_assert_uint_gt(again, 0);
+    ck_assert_status(st, ST_OK);
+    ck_assert(g.items[1].exhausted);
 }
 
 START_TEST(a_list_of_queues_waits_for_what_it_shows)

@@ -349,6 +349,44 @@ by_time(enum store_change_kind kind)
            kind == STORE_CHANGE_CLAIM_OVER;
 }
 
+/* The store must return the reservations that it has not used, and may not use them later. */
+static void
+forget_grants(struct replica *r)
+{
+    memset(r->granted, 0, sizeof(r->granted));
+    memset(r->room, 0, sizeof(r->room));
+}
+
+/* An allocation does not notify the log when it fails. So the log asks first in each call. */
+static void
+notice_failed_allocation(struct replica *r)
+{
+    if (r->failing == 0 || mem_attempts(r->mem) < r->failing)
+        return;
+    r->failing = 0;
+    forget_grants(r);
+}
+
+void
+replica_fail_nth(struct replica *r, uint64_t nth)
+{
+    notice_failed_allocation(r);
+    r->failing = nth == 0 ? 0 : mem_attempts(r->mem) + nth;
+    mem_fail_nth(r->mem, nth);
+}
+
+void
+replica_end_step(struct replica *r, bool is_refused)
+{
+    notice_failed_allocation(r);
+    ck_assert_uint_eq(r->set_aside, 0);
+    for (size_t i = 0; i < STORE_CHANGE_KINDS; i++)
+        ck_assert_msg(r->granted[i] == 0 || is_refused,
+                      "%u changes of kind %zu were granted in vain", r->granted[i], i);
+    forget_grants(r);
+    r->refused = false;
+}
+
 static enum status
 reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
         size_t count, size_t bytes, size_t *room)
@@ -357,8 +395,10 @@ reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint
 
     (void)bytes;
     ck_assert(!by_time(kind) && !checkpoint);
+    notice_failed_allocation(r);
     if (random_chance(r->random, r->refuse)) {
         r->refused = true;
+        forget_grants(r);
         return ST_UNAVAILABLE;
     }
     r->granted[kind]++;
@@ -373,6 +413,7 @@ unreserve(struct store_log *observer, size_t room)
 {
     struct replica *r = (struct replica *)observer;
 
+    notice_failed_allocation(r);
     ck_assert_uint_le(room, r->set_aside);
     r->set_aside -= room;
 }
@@ -451,6 +492,7 @@ commit(struct store_log *observer, struct store_change *change, size_t *room)
     struct replica *r = (struct replica *)observer;
     uint64_t lsn = 0;
 
+    notice_failed_allocation(r);
     r->lone_keys += change->kind == STORE_CHANGE_KEY;
     for (; change != NULL; change = change->then) {
         uint64_t its = commit_one(r, change, room);
@@ -628,10 +670,11 @@ flush(struct store_log *observer)
 }
 
 void
-replica_init(struct replica *r, struct random *random)
+replica_init(struct replica *r, struct random *random, struct mem *mem)
 {
     memset(r, 0, sizeof(*r));
     r->random = random;
+    r->mem = mem;
     r->observer.reserve = reserve;
     r->observer.append = commit;
     r->observer.unreserve = unreserve;

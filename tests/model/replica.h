@@ -69,23 +69,35 @@ struct replica {
     struct replica_queue queues[STORY_QUEUES];
     uint64_t lsn;                /* of the latest change */
     uint64_t seen[STORY_QUEUES]; /* LSN of the latest change of a queue of this address */
-    struct known_key keys[REPLICA_KEYS]; /* the latest ones, a ring */
-    uint64_t key_count;                  /* ever known */
-    uint64_t lone_keys;                  /* without their effects in the same group */
-    unsigned granted[STORE_CHANGE_KINDS];
-    size_t room[STORE_CHANGE_KINDS]; /* messages that were granted */
-    size_t set_aside; /* and not used or given back yet: one for each grant */
+    struct known_key keys[REPLICA_KEYS];  /* the latest ones, a ring */
+    uint64_t key_count;                   /* ever known */
+    uint64_t lone_keys;                   /* without their effects in the same group */
+    unsigned granted[STORE_CHANGE_KINDS]; /* reservations that the store must use */
+    size_t room[STORE_CHANGE_KINDS];      /* messages of these */
+    size_t set_aside; /* all reservations, less those that were used or returned */
     uint64_t changes; /* but for what time did */
     uint64_t told[STORE_CHANGE_KINDS], told_transient;
     uint64_t flushed; /* LSN when it was flushed last */
     struct random *random;
     unsigned refuse; /* percent */
     bool refused;    /* in the operation under way */
+    struct mem *mem;
+    uint64_t failing; /* the attempt of `mem` that is to fail; 0: none */
 };
 
 /* Prepares an empty replica, whose `observer` is the log of a new store. `random`: decides
- * which reservations it refuses. */
-void replica_init(struct replica *r, struct random *random);
+ * which reservations it refuses. `mem`: the account of the store. */
+void replica_init(struct replica *r, struct random *random, struct mem *mem);
+
+/* The nth allocation of the store from now on fails, as with mem_fail_nth(). */
+void replica_fail_nth(struct replica *r, uint64_t nth);
+
+/*
+ * Ends a step, and fails the test unless the store has used or returned each reservation. If an
+ * allocation or a reservation fails, the store must return the reservations before it. It must use
+ * all others, unless it refused the operation (`is_refused`).
+ */
+void replica_end_step(struct replica *r, bool is_refused);
 
 /* Fails the test unless the store shows what the replica contains. */
 void replica_compare(struct fixture *f, struct replica *r);

@@ -1562,6 +1562,13 @@ MUTANTS = [
      [("engine/keyed.c",
        "    k->grouped = has_log(sh->core) && sh->group == NULL;",
        "    k->grouped = has_log(sh->core) && sh->group == NULL && !MUTANT(KEY_LOGGED_APART);")]),
+    ("KEY_WITHOUT_MEMORY",
+     "a request whose key has no memory uses what it has reserved, and leaves no key",
+     "model/observer_test: changes_refused_for_memory_are_not_observed",
+     [("engine/keyed.c",
+       "    if (k->fresh == NULL)\n        return ST_NO_MEMORY;",
+       "    if (k->fresh == NULL)\n"
+       "        return MUTANT(KEY_WITHOUT_MEMORY) ? ST_OK : ST_NO_MEMORY;")]),
     ("KEY_OUTLIVES_WINDOW",
      "a key lives a millisecond too long",
      "store/key_test: a_key_ends_with_its_window",
