@@ -834,7 +834,9 @@ expect_idle_when_empty(struct history *h)
         next_ms = pair_housekeep(&h->pair);
         pair_audit(&h->pair);
     } while (next_ms <= h->pair.now_ms);
-    if (next_ms != INT64_MAX || store_next_ms(h->pair.engine) != INT64_MAX)
+    /* On Redis, claimd looks from time to time what another process has left. */
+    if (h->pair.redis == NULL &&
+        (next_ms != INT64_MAX || store_next_ms(h->pair.engine) != INT64_MAX))
         pair_fail(&h->pair, "an empty engine would wake up");
 }
 
