@@ -383,12 +383,18 @@ changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
     append_change(q, &change);
 }
 
+bool
+changelog_has_numbers(const struct queue *q, uint64_t messages, uint64_t claims)
+{
+    return !has_log(q->shard->core) || !queue_transient(q) ||
+           (q->last_seq + messages <= q->reserved_seq &&
+            q->last_claim + claims <= q->reserved_claim);
+}
+
 enum status
 changelog_reserve_numbers(struct queue *q, uint64_t messages, uint64_t claims)
 {
-    if (!has_log(q->shard->core) || !queue_transient(q) ||
-        (q->last_seq + messages <= q->reserved_seq &&
-         q->last_claim + claims <= q->reserved_claim))
+    if (changelog_has_numbers(q, messages, claims))
         return ST_OK;
     return changelog_reserve(q->shard, STORE_CHANGE_QUEUE, 0,
                              queue_bytes(&q->where, &q->metadata->document));
@@ -397,8 +403,7 @@ changelog_reserve_numbers(struct queue *q, uint64_t messages, uint64_t claims)
 void
 changelog_numbers(struct queue *q, int64_t now_ms)
 {
-    if (!has_log(q->shard->core) || !queue_transient(q) ||
-        (q->last_seq <= q->reserved_seq && q->last_claim <= q->reserved_claim))
+    if (changelog_has_numbers(q, 0, 0))
         return;
     queue_reserve_numbers(q);
     changelog_queue(q, STORE_CHANGE_QUEUE, now_ms);

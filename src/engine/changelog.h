@@ -106,8 +106,11 @@ void changelog_move(struct queue *source, struct queue *target,
  * which numbers of messages and claims the queue has used. The queue reserves numbers in
  * large pieces: the log says up to which they may be used, and the queue continues behind
  * those after a restart. So markers that clients hold, and fencing tokens, never meet a
- * smaller number. Both functions do nothing without a log.
+ * smaller number. The functions do nothing without a log.
  */
+
+/* True if the queue needs no new reservation to use so many more numbers. */
+bool changelog_has_numbers(const struct queue *q, uint64_t messages, uint64_t claims);
 
 /* Reserves space in the log for a new reservation, if the queue needs one to use so many
  * more numbers. */

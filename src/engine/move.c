@@ -228,8 +228,9 @@ reserve_log(const struct move *move, size_t details_bytes)
     if (move->made)
         st = changelog_reserve(move->shard, STORE_CHANGE_QUEUE, 0,
                                queue_bytes(&move->where, NULL));
-    else if (queue_transient(move->target))
-        st = changelog_reserve_numbers(move->target, move->count, 0);
+    else if (changelog_has_numbers(move->target, move->posted, 0))
+        st = changelog_reserve_numbers(move->target, move->posted + move->count, 0);
+    /* Otherwise the post has reserved space, and gets enough numbers for both. */
     if (st == ST_OK && !unlogged)
         st = txn_reserve(from, STORE_CHANGE_MOVE, move->count, move->bytes);
     if (st == ST_OK && !queue_transient(move->target))

@@ -171,6 +171,56 @@ START_TEST(a_finish_that_begins_again_reserves_only_what_it_changes)
     ck_assert(g.items[1].exhausted);
 }
 
+/* Posts small messages, and removes them. */
+static void
+use_numbers(struct fixture *f, size_t count)
+{
+    static struct store_draft drafts[1024];
+    static struct store_id ids[1024];
+
+    for (size_t i = 0; i < 1024; i++)
+        drafts[i] = (struct store_draft){.body = bytes_str("1"), .ttl_s = 60};
+    while (count > 0) {
+        const struct store_post post = {.drafts = drafts,
+                                        .count = count < 1024 ? count : 1024};
+
+        ck_assert_status(
+            store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &post, ids),
+            ST_OK);
+        ck_assert_status(store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue,
+                                           STORE_PURGE_MESSAGES),
+                         ST_OK);
+        count -= post.count;
+    }
+}
+
+/* A queue in memory gets 2^20 numbers at once. `left` of them are left when a finish posts a
+ * message to it and moves one there. */
+LOOP_TEST(a_finish_reserves_the_numbers_of_its_post_and_of_its_dead_letters, 2)
+{
+    static struct history h;
+    struct fixture *f = &h.story.f;
+    struct store_settings set = STORE_SETTINGS_INIT;
+    const size_t left = (size_t)_i;
+    struct finishing g;
+
+    open_observed(&h, 1);
+    set.transient = true;
+    use(f, "c");
+    make_queue(f, &set);
+    use_numbers(f, (1 << 20) - left);
+    make_mortal(f, "a", 1, "c", STORE_UNSET);
+    post(f, 1);
+    g = finishing_of(f, take(f, 1));
+    then_release(&g, 1, 0, "busy");
+    then_post(&g, "c", 1);
+    replica_end_step(&h.r, false);
+    ck_assert_status(finish(f, &g), ST_OK);
+    ck_assert(g.items[0].exhausted);
+    replica_end_step(&h.r, false);
+    fixture_close(f);
+}
+
 START_TEST(a_list_of_queues_waits_for_what_it_shows)
 {
     struct store_queues queues = STORE_QUEUES_INIT;
