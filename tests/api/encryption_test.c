@@ -319,6 +319,10 @@ API_TEST_WITH(a_dead_letter_that_cannot_be_encrypted_is_explained, open_encrypti
     ck_api(f, "DELETE", api_text(f, "%s", api_answer_header(&f->c, "Location")), NULL,
            204, NULL);
     /* Only the API of the fixture can encrypt, not its store. */
+    if (api_fixture_on_redis()) { /* the message waits in the outbox */
+        ck_api(f, "POST", "/v2/queues/jobs/claims", "{}", 204, NULL);
+        return;
+    }
     ck_api(f, "POST", "/v2/queues/jobs/claims", "{}", 503,
            "Service temporarily unavailable");
     ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
