@@ -60,8 +60,13 @@ claim_ends_look(struct redis_store *s, int64_t now_ms)
     int64_t poll_ms;
     const unsigned list_no = due_next_list(s->claim_ends, &poll_ms);
 
+    enum status st = ST_OK;
+
     if (poll_ms <= now_ms)
-        (void)due_poll(s, s->claim_ends, &op, list_no, end_claims);
+        st = due_poll(s, s->claim_ends, &op, list_no, end_claims);
+    /* A node that does not respond must not delay the other work of the thread again and again. */
+    if (st != ST_OK && st != ST_NOT_FOUND)
+        due_pause(s->claim_ends, redis_clock_ms(s, now_ms) + POLL_MS);
     return claim_ends_next_ms(s);
 }
 

@@ -106,6 +106,16 @@ due_next_list(struct due_lists *lists, int64_t *poll_ms)
     return least;
 }
 
+void
+due_pause(struct due_lists *lists, int64_t until_ms)
+{
+    lock_acquire(&lists->lock);
+    for (unsigned i = 0; i < DUE_LISTS; i++)
+        if (lists->poll_ms[i] < until_ms)
+            lists->poll_ms[i] = until_ms;
+    lock_release(&lists->lock);
+}
+
 enum status
 due_poll(struct redis_store *s, struct due_lists *lists, const struct store_op *op,
          unsigned list_no, due_work_fn *work)

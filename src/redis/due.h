@@ -45,6 +45,9 @@ void due_add(struct redis_store *s, struct due_lists *lists, const struct store_
 /* The list to poll next, and when. */
 unsigned due_next_list(struct due_lists *lists, int64_t *poll_ms);
 
+/* Polls no list before this time, unless a queue is added. */
+void due_pause(struct due_lists *lists, int64_t until_ms);
+
 /* Leases the first queue of a list and does the work. ST_NOT_FOUND: no queue is due. */
 enum status due_poll(struct redis_store *s, struct due_lists *lists,
                      const struct store_op *op, unsigned list_no, due_work_fn *work);

@@ -61,6 +61,70 @@ STORE_TEST_WITH(a_dead_letter_that_cannot_be_encrypted_holds_up_no_other,
     ck_assert(bytes_equal_str(f->seen.messages[0].body, "-1"));
 }
 
+/* Sends a command about each list of claims that end. */
+static void
+say_to_lists(struct fixture *f, const char *format, const char *response)
+{
+    char command[64];
+
+    for (int i = 0; i < 8; i++) {
+        (void)snprintf(command, sizeof(command), format, i);
+        redis_server_say(f->redis, command, response);
+    }
+}
+
+STORE_TEST_WITH(dead_letters_that_could_not_arrive_are_sent_without_a_request,
+                fixture_open(f, FIXTURE_REDIS))
+{
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    take_for(f, 1, 60, 60);
+    redis_server_say(f->redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
+    wait_s(f, 60);
+    housekeep(f);
+    redis_server_say(f->redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
+    use(f, "graves");
+    wait_ms(f, 4999);
+    housekeep(f);
+    list_all(f);
+    expect_nothing(f);
+    wait_ms(f, 1);
+    housekeep(f);
+    list_all(f);
+    expect(f, 1);
+    wait_s(f, 5);
+    housekeep(f);
+    say_to_lists(f, "EXISTS claimd:1:ends:%d\r\n", ":0\r\n"); /* nothing is left to do */
+}
+
+STORE_TEST_WITH(a_queue_whose_process_did_not_list_it_is_listed_a_minute_later,
+                fixture_open(f, FIXTURE_REDIS))
+{
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 3);
+    take_for(f, 1, 60, 60);
+    say_to_lists(f, "SET claimd:1:ends:%d x\r\n", "+OK\r\n");
+    say_to_lists(f, "DEL claimd:1:ends:%d\r\n", ":1\r\n");
+    take_for(f, 1, 120, 60); /* a look is to come */
+    say_to_lists(f, "EXISTS claimd:1:ends:%d\r\n", ":0\r\n");
+    wait_ms(f, 120001);
+    take_for(f, 1, 60, 60);
+    wait_s(f, 60);
+    housekeep(f);
+    use(f, "graves");
+    list_all(f);
+    expect(f, 1, 2, 3);
+}
+
+STORE_TEST_WITH(a_list_that_fails_lets_all_lists_wait, fixture_open(f, FIXTURE_REDIS))
+{
+    housekeep(f);
+    say_to_lists(f, "SET claimd:1:ends:%d x\r\n", "+OK\r\n");
+    wait_s(f, 10);
+    ck_assert_int_eq(housekeep(f), 1);
+    ck_assert_int_eq(store_next_ms(f->store), f->now_ms + 10000);
+}
+
 /* Posts the dead letter of a message with this id, of a queue with this tag, once more. */
 static void
 bring_late(struct fixture *f, const struct store_queue *to, const char *id)
