@@ -48,6 +48,16 @@ job_cannot_start(struct runner *r, struct work_job *j, int error)
     job_ended(r, j);
 }
 
+/* No guard can take the job now. It never ran, so it is no attempt, and no job of --max-jobs. */
+static void
+job_release(struct runner *r, struct work_job *j)
+{
+    log_job(j, "cannot start now. Releasing it");
+    j->outcome.kind = OUTCOME_RELEASE;
+    r->started--;
+    job_ended(r, j);
+}
+
 static void
 command_ended(struct runner *r, struct work_job *j)
 {
@@ -149,7 +159,9 @@ job_start(struct runner *r, struct work_job *j)
         error = ENOMEM;
     else
         service_job_sent(&r->service, r->now_ms);
-    if (error != 0)
+    if (error == EBUSY)
+        job_release(r, j);
+    else if (error != 0)
         job_cannot_start(r, j, error);
 }
 

@@ -10,6 +10,9 @@
  * was none. */
 enum { PAUSE_MS = 100, PAUSE_MOST_MS = 10000, QUICK_MS = 1000 };
 
+/* Pause until a busy spawner may have started some guards. */
+enum { SPAWNER_MS = 50 };
+
 /* Longest pause before a claim that a Retry-After can ask for. */
 enum { RETRY_AFTER_MOST_MS = 300000 };
 
@@ -328,7 +331,7 @@ all_started(const struct runner *r)
 int64_t
 claiming_tick(struct runner *r)
 {
-    const size_t slots = free_slots(r);
+    size_t slots = free_slots(r), startable;
 
     if (r->mode == MODE_RUN && (all_started(r) || (r->empty && r->claims == NULL)))
         mode_enter(r, MODE_DRAIN);
@@ -342,6 +345,10 @@ claiming_tick(struct runner *r)
         return INT64_MAX;
     if (r->now_ms < r->claim_ms)
         return r->claim_ms;
+    if (r->o->command != NULL && (startable = guards_limit(&r->guards)) < slots)
+        slots = startable;
+    if (slots == 0)
+        return r->now_ms + SPAWNER_MS;
     r->poll.sent_ms = r->now_ms;
     r->limit = slots;
     if (!request_claim(&r->transfers, &r->poll, r->server, r->o, slots,

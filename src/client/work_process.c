@@ -85,17 +85,17 @@ guards_fini(struct guards *g)
     g->all = NULL;
 }
 
-/* Waits until a busy spawner has read some orders. False with EAGAIN if it does not. */
-static bool
-spawner_has_space(const struct guards *g)
+size_t
+guards_limit(const struct guards *g)
 {
-    enum { PATIENCE_MS = 2000 };
     struct pollfd fd = {.fd = g->control, .events = POLLOUT};
+    size_t idle = 0;
 
-    if (poll(&fd, 1, PATIENCE_MS) > 0)
-        return true;
-    errno = EAGAIN;
-    return false;
+    for (size_t i = 0; i < g->count; i++)
+        idle += g->all[i].process == NULL;
+    /* A socket that is less than a quarter full polls as writable. */
+    return g->spawner <= 0 || poll(&fd, 1, 0) != 0 ? idle + g->setup.most - g->count
+                                                   : idle;
 }
 
 static void
@@ -116,7 +116,8 @@ guards_child_changed(struct guards *g, pid_t pid, int status)
         spawner_forget(g);
 }
 
-/* Sends the socket of a new guard to the spawner, and starts that if there is none. False with errno. */
+/* Sends the socket of a new guard to the spawner, and starts that if there is none. False with errno. EBUSY: the spawner
+ * has not read earlier ones. */
 static bool
 spawner_order(struct guards *g, int guard)
 {
@@ -125,8 +126,8 @@ spawner_order(struct guards *g, int guard)
             return false;
         if (message_send(g->control, "", 1, &guard, 1))
             return true;
-        if (errno == EAGAIN && spawner_has_space(g))
-            continue;
+        if (errno == EAGAIN)
+            errno = EBUSY;
         if (errno != EPIPE && errno != ECONNRESET)
             return false;
         (void)waitpid(g->spawner, NULL, 0); /* it was killed */

@@ -76,9 +76,13 @@ void guards_child_changed(struct guards *g, pid_t pid, int status);
  * its place. So call it from the last guard to the first. */
 void guards_read(struct guards *g, size_t i);
 
+/* Number of commands that can start now. A busy spawner starts no guards besides those that wait for it. */
+size_t guards_limit(const struct guards *g);
+
 /*
- * Starts a command. Returns 0, or why that is impossible, as errno. A command that cannot run is reported when it is
- * over. Until it is started, *p needs no initialization.
+ * Starts a command, without waiting. Returns 0, or why that is impossible, as errno. EBUSY: there is no idle guard, and
+ * the spawner is busy. A command that cannot run is reported when it is over. Until it is started, *p needs no
+ * initialization.
  */
 int process_start(struct work_process *p, struct guards *g,
                   const struct process_start *start);

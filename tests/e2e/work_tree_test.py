@@ -7,11 +7,14 @@ Each process of an attempt holds a lock. The next attempt at the same message no
 at its start. So no test compares times.
 """
 
+import contextlib
+import ctypes
 import http.server
 import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -56,6 +59,40 @@ def guards(runner):
     """The spawner of a runner, and its guards."""
     spawner, = children(runner.process.pid)
     return spawner, children(spawner)
+
+
+@contextlib.contextmanager
+def frozen(pid):
+    """The process gets no processor time. Its parent does not see that, and SIGCONT does not end it."""
+    seize, interrupt, detach, wall = 0x4206, 0x4207, 17, 0x40000000
+    trace = ctypes.CDLL(None, use_errno=True).ptrace
+    trace.argtypes = ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p
+    if trace(seize, pid, None, None) != 0:
+        raise unittest.SkipTest("may not trace: %s" % os.strerror(ctypes.get_errno()))
+    trace(interrupt, pid, None, None)
+    os.waitpid(pid, wall)
+    try:
+        yield
+    finally:
+        trace(detach, pid, None, None)
+
+
+def fill_spawner_socket(runner):
+    """Sends to the spawner of an idle runner until its socket is full. It ignores messages without descriptor."""
+    pidfd_getfd, full = 438, False
+    process = os.pidfd_open(runner.process.pid)
+    for fd in os.listdir("/proc/%d/fd" % runner.process.pid):
+        copy = ctypes.CDLL(None).syscall(pidfd_getfd, process, int(fd), 0)
+        if copy >= 0 and os.readlink("/proc/self/fd/%d" % copy).startswith("socket:"):
+            with socket.socket(fileno=copy) as s, contextlib.suppress(BlockingIOError):
+                while s.type == socket.SOCK_SEQPACKET:
+                    full = True
+                    s.send(b"x", socket.MSG_DONTWAIT)
+        elif copy >= 0:
+            os.close(copy)
+    os.close(process)
+    if not full:
+        raise unittest.SkipTest("may not take descriptors of another process")
 
 
 class TreeCase(WorkCase):
@@ -272,6 +309,21 @@ class Guards(WorkCase):
         self.post(2)
         self.assertEqual(runner.wait(), 0)
         self.assertEqual(runner.out.lines, ["done"] * 2)
+        self.assertEqual(self.server.stats("q"), (0, 0, 0))
+
+    def test_a_job_that_no_guard_can_take_is_released_and_is_no_attempt(self):
+        runner = self.work("--max-jobs", "1", "q", "--", "sh", "-c", "echo $CLAIMD_DELIVERY_COUNT")
+        self.parked(1)
+        spawner, _ = guards(runner)
+        with frozen(spawner):
+            fill_spawner_socket(runner)
+            self.post(1)
+            runner.err.containing("cannot start now")
+            self.assert_counts(0, 1, 1)
+            time.sleep(0.5)  # it claims nothing meanwhile
+            self.assertEqual(len(runner.err.lines), 1)
+        self.assertEqual(runner.wait(), 0)
+        self.assertEqual(runner.out.lines, ["1"])
         self.assertEqual(self.server.stats("q"), (0, 0, 0))
 
     def test_many_jobs_fit_into_a_small_limit_of_descriptors(self):

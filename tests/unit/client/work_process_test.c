@@ -482,6 +482,46 @@ START_TEST(a_killed_spawner_is_replaced)
     ck_assert_int_ne(guards.spawner, first);
 }
 
+/* Stops the spawner, and sends to it until its socket is full. */
+static void
+fill_spawner(void)
+{
+    int status;
+
+    ck_assert_int_eq(kill(guards.spawner, SIGSTOP), 0);
+    ck_assert_int_eq(waitpid(guards.spawner, &status, WUNTRACED), guards.spawner);
+    while (message_send(guards.control, "", 1, NULL, 0)) {
+    }
+    ck_assert_int_eq(errno, EAGAIN);
+}
+
+START_TEST(a_busy_spawner_does_not_block_a_start)
+{
+    const struct process_start s = with_lease(LATER_MS, LATER_MS);
+    struct pollfd fd;
+
+    words[2] = "exit 3";
+    open_guards(words);
+    ck_assert_uint_eq(guards_limit(&guards), 1);
+    fill_spawner();
+    ck_assert_uint_eq(guards_limit(&guards), 0);
+    ck_assert_int_eq(process_start(&process, &guards, &s), EBUSY);
+    ck_assert_int_eq(process.errors, -1);
+    ck_assert_int_eq(kill(guards.spawner, SIGCONT), 0);
+    fd = (struct pollfd){.fd = guards.control, .events = POLLOUT};
+    ck_assert_int_eq(poll(&fd, 1, -1), 1);
+    ck_assert_uint_eq(guards_limit(&guards), 1);
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    ck_assert_uint_eq(guards_limit(&guards), 0);
+    ck_assert_int_eq(WEXITSTATUS(finish()), 3);
+    process_end(&process);
+    /* An idle guard does not need the spawner. */
+    fill_spawner();
+    ck_assert_uint_eq(guards_limit(&guards), 1);
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    ck_assert_int_eq(WEXITSTATUS(finish()), 3);
+}
+
 START_TEST(a_guard_and_a_spawner_do_not_stay_stopped)
 {
     const struct process_start s = with_lease(LATER_MS, LATER_MS);
