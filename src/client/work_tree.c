@@ -54,7 +54,7 @@ parent_of(pid_t pid)
 }
 
 /*
- * Kills a process that was a child of `parent`, and what the main threads below it have started. The others follow
+ * Kills a process that was a child of `parent`, and all that the main threads below it have started. The others follow
  * when their parents have ended. A descriptor makes sure that the number does not change its process.
  */
 static void

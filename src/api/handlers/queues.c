@@ -30,7 +30,7 @@ read_metadata(struct context *ctx, struct store_metadata *out)
     return st == ST_OK ? encrypt_check(ctx, &out->settings) : st;
 }
 
-/* The queue exists: what of the metadata differs from its own? */
+/* Warns of metadata that differs from that of the existing queue. */
 static void
 warn_kept(struct context *ctx, const struct store_metadata *given)
 {

@@ -1,6 +1,6 @@
 /*
- * warning: what a request has that claimd accepts although it has no effect. A response has a header
- * Claimd-Warning for each (docs/api.md 4.6).
+ * warning: parts of a request that claimd accepts although they have no effect. A response has a
+ * header Claimd-Warning for each (docs/api.md 4.6).
  *
  *   Memory   the request's arena. Without memory a warning is left out
  *   Bounds   WARNINGS_MAX warnings of WARNING_MOST bytes. Further ones are left out
