@@ -251,10 +251,12 @@ class Ends(TreeCase):
         self.post("x")
         os.mkfifo(self.path("pipe"))
         job = self.script("echo begun\nread go <%s\necho done\n" % self.path("pipe"))
+        # The terminal drops its last output when the leader of its session ends, so that waits for a line.
+        wait = 'trap : INT; "$@"; status=$?; read -r line; exit $status'
         pid, terminal = pty.fork()
         if pid == 0:
-            os.execve(CLAIMD, [CLAIMD, "work", "--project", PROJECT, "q", "--", job],
-                      environment(CLAIMD_URL=self.server.url))
+            os.execve("/bin/sh", ["sh", "-c", wait, "sh", CLAIMD, "work", "--project", PROJECT, "q",
+                                  "--", job], environment(CLAIMD_URL=self.server.url))
         with open(terminal, "r+b", buffering=0) as screen:
             self.assertIn(b"begun", screen.read(1000))
             screen.write(b"\x03")
@@ -263,7 +265,8 @@ class Ends(TreeCase):
             text = b""
             while b"done" not in text:
                 text += screen.read(1000)
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+            screen.write(b"\n")
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
         self.assertEqual(self.server.stats("q"), (0, 0, 0))
 
 
