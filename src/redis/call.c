@@ -305,6 +305,16 @@ is_unexpected(const struct call *c, enum script script, int64_t status)
            (status > RESPONSE_EXPIRE_FIRST && c->key == NULL);
 }
 
+/* Claims of the queue may end earlier than claimd knows: the script says so, or its response was lost. */
+static void
+note_claim_end(const struct call *c, enum status st)
+{
+    if (c->request.due_ms > 0)
+        claim_ends_add(c->store, c->where, c->request.due_ms);
+    else if (st == ST_UNCONFIRMED && c->request.response == NULL)
+        claim_ends_add(c->store, c->where, 0);
+}
+
 enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
@@ -336,8 +346,8 @@ call_run(struct call *c, enum script script, enum call_kind kind)
         st = reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
                          "the response of the script %s has an unexpected form",
                          script_function(script).data);
-    if (st == ST_OK && c->where != NULL && c->request.due_ms > 0)
-        claim_ends_add(c->store, c->op, c->where, c->request.due_ms);
+    if (c->where != NULL)
+        note_claim_end(c, st);
     if (st == ST_OK && call_integer(c, 0) == RESPONSE_EXPIRE_FIRST)
         st = expire_due(c);
     if ((st == ST_UNAVAILABLE || st == ST_UNCONFIRMED) && c->why.text[0] != '\0')

@@ -24,7 +24,7 @@ struct redis_waiting; /* waiting.h */
 struct deliveries;    /* subscription_ops.h */
 struct stats_scan;    /* stats_scan.c */
 struct maintenance;   /* maintenance.c */
-struct due_lists;     /* due.h */
+struct claim_ends;    /* claim_ends.c */
 
 /* Counts of the operations of this process on queues. Expiry happens in scripts and is not counted here. */
 struct counters {
@@ -46,7 +46,7 @@ struct redis_store {
     /* Owned: */
     struct redis_waiting *waiting;
     struct deliveries *deliveries;
-    struct due_lists *claim_ends; /* claim_ends.h */
+    struct claim_ends *claim_ends;
     struct stats_scan *stats_scan;
     struct maintenance *maintenance; /* NULL: none, for tests */
 };
@@ -293,13 +293,8 @@ enum status maintenance_start(struct redis_store *s);
 /* NULL is fine. */
 void maintenance_end(struct maintenance *m);
 
-/* Lets the thread look at once what is due. NULL is fine. */
-void maintenance_wake(struct maintenance *m);
-
-/* Defined in claim_ends.c: looks at the queue at this time of Redis. If Redis does not respond, the next such claim
- * adds the queue again. */
-void claim_ends_add(struct redis_store *s, const struct store_op *op,
-                    const struct store_queue *where, int64_t ms);
+/* Defined in claim_ends.c: claimd looks at the queue at this time of Redis (0: now). Does not block. */
+void claim_ends_add(struct redis_store *s, const struct store_queue *where, int64_t ms);
 
 /* Defined in outbox.c, because a call that expires claims sends their dead letters. Sends the transfers
  * of a response: from word `from` on, two words describe each, the id and the content. */

@@ -3,9 +3,12 @@
 #include "claimd/base/invariant.h"
 
 void
-due_init(struct due_lists *lists, enum due_kind kind, int64_t pause_ms)
+due_init(struct due_lists *lists, enum due_kind kind, int64_t pause_ms, int64_t avoid_ms)
 {
-    *lists = (struct due_lists){.kind = kind, .pause_ms = pause_ms};
+    memset(lists, 0, sizeof(*lists));
+    lists->kind = kind;
+    lists->pause_ms = pause_ms;
+    lists->avoid_ms = avoid_ms;
     lock_init(&lists->lock);
 }
 
@@ -69,27 +72,74 @@ poll_sooner(struct due_lists *lists, unsigned list_no, int64_t poll_ms)
     lock_release(&lists->lock);
 }
 
-void
+/* ------------------------------------------------------------------ avoided nodes */
+
+static unsigned
+node_of(struct redis_store *s, uint16_t slot)
+{
+    const uint16_t node = map_find(&s->cluster.map, slot);
+
+    return node < MAP_NODES ? node : DUE_NODES - 1;
+}
+
+/* True if the node of the slot has failed a short time ago. Another node must not wait for it. */
+static bool
+is_avoided(struct redis_store *s, struct due_lists *lists, uint16_t slot, int64_t now_ms)
+{
+    const unsigned node = node_of(s, slot);
+    bool avoided;
+
+    lock_acquire(&lists->lock);
+    avoided = lists->avoided_ms[node] > now_ms;
+    lock_release(&lists->lock);
+    return avoided;
+}
+
+static void
+avoid(struct redis_store *s, struct due_lists *lists, uint16_t slot, int64_t now_ms)
+{
+    const unsigned node = node_of(s, slot);
+
+    lock_acquire(&lists->lock);
+    lists->avoided_ms[node] = now_ms + lists->avoid_ms;
+    lock_release(&lists->lock);
+}
+
+static uint16_t
+slot_of_queue(struct redis_store *s, const struct store_queue *where)
+{
+    uint16_t slot;
+    struct buf key;
+
+    buf_init(&key, s->config.mem);
+    key_of_queue(&key, where);
+    slot = key.failed ? 0 : slot_of(buf_view(&key));
+    buf_fini(&key);
+    return slot;
+}
+
+enum status
 due_add(struct redis_store *s, struct due_lists *lists, const struct store_op *op,
         const struct store_queue *where, int64_t ms)
 {
     enum { NOW = 1 };
-    int64_t poll_ms = redis_clock_ms(s, op->now_ms);
-    struct buf key;
-    unsigned list_no;
-    struct call c;
+    const int64_t now_ms = redis_clock_ms(s, op->now_ms);
+    const unsigned list_no = slot_of_queue(s, where) % DUE_LISTS;
+    struct call c = due_list_call(s, lists, op, list_no, where);
+    enum status st = ST_UNAVAILABLE;
+    int64_t wait_ms = 0;
 
-    buf_init(&key, s->config.mem);
-    key_of_queue(&key, where);
-    list_no = key.failed ? 0 : slot_of(buf_view(&key)) % DUE_LISTS;
-    buf_fini(&key);
-    c = due_list_call(s, lists, op, list_no, where);
     call_number(&c, ms);
-    if (call_run(&c, SCRIPT_due_add, CALL_BEST_EFFORT) == ST_OK &&
-        ms > call_integer(&c, NOW))
-        poll_ms += ms - call_integer(&c, NOW);
+    if (!is_avoided(s, lists, c.request.slot, now_ms)) {
+        st = call_run(&c, SCRIPT_due_add, CALL_BEST_EFFORT);
+        if (st != ST_OK)
+            avoid(s, lists, c.request.slot, now_ms);
+        else if (ms > call_integer(&c, NOW))
+            wait_ms = ms - call_integer(&c, NOW);
+    }
     call_end(&c);
-    poll_sooner(lists, list_no, poll_ms);
+    poll_sooner(lists, list_no, now_ms + wait_ms);
+    return st;
 }
 
 unsigned
@@ -106,50 +156,67 @@ due_next_list(struct due_lists *lists, int64_t *poll_ms)
     return least;
 }
 
-void
-due_pause(struct due_lists *lists, int64_t until_ms)
+/* The words of the response of due_lease. */
+enum { LEASE_NOW = 1, LEASE_NEXT, LEASE_QUEUE, LEASE_UNTIL };
+
+/* Works on a leased queue, and sets its next time. If that is impossible, its lease ends, or it waits as long as its
+ * node is avoided. */
+static enum status
+work_on(struct redis_store *s, struct due_lists *lists, const struct store_op *op,
+        unsigned list_no, const struct call *lease, due_work_fn *work)
 {
-    lock_acquire(&lists->lock);
-    for (unsigned i = 0; i < DUE_LISTS; i++)
-        if (lists->poll_ms[i] < until_ms)
-            lists->poll_ms[i] = until_ms;
-    lock_release(&lists->lock);
+    int64_t next_ms = call_integer(lease, LEASE_NOW) + lists->avoid_ms;
+    enum status st = ST_UNAVAILABLE;
+    struct store_queue where;
+    struct call set;
+    uint16_t slot;
+
+    if (!due_member_read(call_item(lease, LEASE_QUEUE), &where))
+        return ST_NOT_FOUND;
+    slot = slot_of_queue(s, &where);
+    if (!is_avoided(s, lists, slot, redis_clock_ms(s, op->now_ms))) {
+        st = work(s, op, &where, &next_ms);
+        if (st != ST_OK)
+            avoid(s, lists, slot, redis_clock_ms(s, op->now_ms));
+    }
+    if (st != ST_OK && lists->avoid_ms == 0)
+        return st;
+    set = due_list_call(s, lists, op, list_no, &where);
+    call_number(&set, call_integer(lease, LEASE_UNTIL));
+    call_number(&set, next_ms);
+    (void)call_finish(&set, SCRIPT_due_set, CALL_BEST_EFFORT);
+    return st;
 }
 
 enum status
 due_poll(struct redis_store *s, struct due_lists *lists, const struct store_op *op,
          unsigned list_no, due_work_fn *work)
 {
-    enum { NOW = 1, NEXT, QUEUE, UNTIL };
-    struct store_queue where;
-    int64_t wait_ms = lists->pause_ms, work_ms = -1;
+    const int64_t now_ms = redis_clock_ms(s, op->now_ms);
+    int64_t wait_ms = DUE_RETRY_MS;
     struct call c;
-    enum status st;
+    enum status st = ST_UNAVAILABLE;
 
     ENSURE(list_no < DUE_LISTS);
     lock_acquire(&lists->lock);
-    lists->poll_ms[list_no] = redis_clock_ms(s, op->now_ms) + wait_ms;
+    lists->poll_ms[list_no] = now_ms + lists->pause_ms;
     lock_release(&lists->lock);
     c = due_list_call(s, lists, op, list_no, NULL);
     call_number(&c, DUE_LEASE_MS);
-    st = call_run(&c, SCRIPT_due_lease, CALL_BEST_EFFORT);
-    if (st != ST_OK)
-        wait_ms = DUE_RETRY_MS;
-    else if (call_integer(&c, NEXT) > 0 &&
-             call_integer(&c, NEXT) - call_integer(&c, NOW) < wait_ms)
-        wait_ms = call_integer(&c, NEXT) - call_integer(&c, NOW);
-    if (st == ST_OK && due_member_read(call_item(&c, QUEUE), &where)) {
-        st = work(s, op, &where, &work_ms);
-        if (st == ST_OK) {
-            struct call set = due_list_call(s, lists, op, list_no, &where);
+    if (!is_avoided(s, lists, c.request.slot, now_ms)) {
+        st = call_run(&c, SCRIPT_due_lease, CALL_BEST_EFFORT);
+        if (st != ST_OK)
+            avoid(s, lists, c.request.slot, now_ms);
+    }
+    if (st == ST_OK) {
+        const int64_t next_ms = call_integer(&c, LEASE_NEXT);
 
-            call_number(&set, call_integer(&c, UNTIL));
-            call_number(&set, work_ms);
-            (void)call_finish(&set, SCRIPT_due_set, CALL_BEST_EFFORT);
-        }
-        wait_ms = 0;
-    } else if (st == ST_OK) {
-        st = ST_NOT_FOUND;
+        wait_ms = lists->pause_ms;
+        if (next_ms > 0 && next_ms - call_integer(&c, LEASE_NOW) < wait_ms)
+            wait_ms = next_ms - call_integer(&c, LEASE_NOW);
+        st = work_on(s, lists, op, list_no, &c, work);
+        if (st != ST_NOT_FOUND)
+            wait_ms = 0; /* another queue may be due */
     }
     call_end(&c);
     poll_sooner(lists, list_no, redis_clock_ms(s, op->now_ms) + wait_ms);

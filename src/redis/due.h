@@ -22,12 +22,17 @@ enum {
     DUE_RETRY_MS = 1000   /* after a list could not be read */
 };
 
+/* The number of nodes, and the place for slots that no node has. */
+enum { DUE_NODES = MAP_NODES + 1 };
+
 /* Times are those of redis_clock_ms(). */
 struct due_lists {
     enum due_kind kind;
     int64_t pause_ms; /* maximum time between two polls of a list */
+    int64_t avoid_ms; /* how long to avoid a node after a failure; 0: not at all */
     struct lock lock;
-    int64_t poll_ms[DUE_LISTS]; /* when to poll a list */
+    int64_t poll_ms[DUE_LISTS];    /* when to poll a list */
+    int64_t avoided_ms[DUE_NODES]; /* until then, avoid a node (its index in the map) */
 };
 
 /* Does some of the work in a queue. *next_ms: when there is more, in ms of Redis; negative: there is none. With another
@@ -35,20 +40,21 @@ struct due_lists {
 typedef enum status due_work_fn(struct redis_store *s, const struct store_op *op,
                                 const struct store_queue *where, int64_t *next_ms);
 
-void due_init(struct due_lists *lists, enum due_kind kind, int64_t pause_ms);
+void
+due_init(struct due_lists *lists, enum due_kind kind, int64_t pause_ms, int64_t avoid_ms);
 void due_fini(struct due_lists *lists);
 
-/* There is something to do in the queue at this time of Redis (0: now). It may get lost if Redis does not respond. */
-void due_add(struct redis_store *s, struct due_lists *lists, const struct store_op *op,
-             const struct store_queue *where, int64_t ms);
+/* There is something to do in the queue at this time of Redis (0: now). With another status than ST_OK, the list may lack
+ * the queue. */
+enum status
+due_add(struct redis_store *s, struct due_lists *lists, const struct store_op *op,
+        const struct store_queue *where, int64_t ms);
 
 /* The list to poll next, and when. */
 unsigned due_next_list(struct due_lists *lists, int64_t *poll_ms);
 
-/* Polls no list before this time, unless a queue is added. */
-void due_pause(struct due_lists *lists, int64_t until_ms);
-
-/* Leases the first queue of a list and does the work. ST_NOT_FOUND: no queue is due. */
+/* Leases the first queue of a list and does the work. ST_NOT_FOUND: no queue is due. Otherwise the status of the work;
+ * ST_UNAVAILABLE if the node of the list or of the queue is avoided. */
 enum status due_poll(struct redis_store *s, struct due_lists *lists,
                      const struct store_op *op, unsigned list_no, due_work_fn *work);
 

@@ -1,7 +1,7 @@
 /*
  * maintenance: a thread of a store on Redis for work that no request does. It wakes waiters (waiting.h),
- * listens for changes by other processes, renews the leases of deliveries (subscription_ops.h), ends claims
- * with dead letters (claim_ends.h) and refreshes the map of the slots.
+ * listens for changes by other processes, renews the leases of deliveries (subscription_ops.h) and refreshes
+ * the map of the slots.
  *
  * Each queue has a channel in the slot of its keys (sharded pub/sub of Redis 7). Scripts publish to it when
  * messages become ready while a process listens, and when the queue is deleted (lib/queue.lua). The thread has
@@ -15,14 +15,13 @@
  * With a test clock there is no such thread, and housekeeping wakes the waiters.
  *
  *   Threads  maintenance_start() and maintenance_end(): the one that opens the store. The rest: this thread
- *   Blocking opening a connection, and the scripts of delivery_leases_renew() and claim_ends_look(). Reading never
- *            blocks
+ *   Blocking opening a connection, and the scripts of delivery_leases_renew(). Reading never blocks
  *   Memory   a channel for each queue with waiters, until half a minute after the last one
  */
 #include "claimd/base/invariant.h"
 #include "claimd/base/thread.h"
 #include "claimd/ds/hashmap.h"
-#include "redis/claim_ends.h"
+#include "redis/call.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
 
@@ -379,7 +378,6 @@ run_due(struct maintenance *m)
 
     add_new_channels(m, now);
     next = sooner(waiting_wake_due(m->store, now), delivery_leases_renew(m->store));
-    next = sooner(next, claim_ends_look(m->store, now));
     if (!cluster->map.single) {
         if (now - m->mapped_ms >= MAP_MS) {
             refresh_map(cluster);
@@ -427,17 +425,10 @@ thread_main(void *arg)
     return NULL;
 }
 
-void
-maintenance_wake(struct maintenance *m)
-{
-    if (m != NULL)
-        (void)eventfd_write(m->event_fd, 1);
-}
-
 static void
 wake_thread(void *arg)
 {
-    maintenance_wake(arg);
+    (void)eventfd_write(((struct maintenance *)arg)->event_fd, 1);
 }
 
 static void
@@ -492,7 +483,7 @@ maintenance_end(struct maintenance *m)
     if (m == NULL)
         return;
     atomic_store(&m->closing, true);
-    maintenance_wake(m);
+    wake_thread(m);
     (void)pthread_join(m->thread, NULL);
     free_maintenance(m);
 }

@@ -467,7 +467,8 @@ redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
     *next_ms = INT64_MAX;
     if (s->maintenance != NULL)
         return;
-    look_ms = claim_ends_look(s, now_ms); /* claims that end may wake waiters */
+    claim_ends_step(s, now_ms); /* claims that end may wake waiters */
+    look_ms = claim_ends_next_ms(s);
     *next_ms = waiting_housekeep(s, now_ms);
     *next_ms = look_ms < *next_ms ? look_ms : *next_ms;
 }
@@ -526,6 +527,7 @@ redis_close(struct store *store)
     struct redis_store *s = redis_of(store);
 
     maintenance_end(s->maintenance);
+    claim_ends_end(s);
     cluster_close(&s->cluster);
     store_free(s);
 }
@@ -612,8 +614,12 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
         st = store_connect(s, why);
     if (st == ST_OK && !config->test_clock) {
         st = maintenance_start(s);
-        if (st != ST_OK)
+        if (st == ST_OK)
+            st = claim_ends_start(s);
+        if (st != ST_OK) {
+            maintenance_end(s->maintenance);
             cluster_close(&s->cluster);
+        }
     }
     if (st != ST_OK) {
         store_free(s);

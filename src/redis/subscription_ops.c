@@ -258,7 +258,7 @@ delivery_mark_due(struct redis_store *s, const struct store_op *op,
 
     if (ms < 0)
         return;
-    due_add(s, &d->queues, op, where, ms);
+    (void)due_add(s, &d->queues, op, where, ms);
     lock_acquire(&d->lock);
     if (d->listener != NULL)
         wakeup = d->listener->notify(d->listener, STORE_READY);
@@ -527,7 +527,7 @@ deliveries_open(struct redis_store *s)
     if (d == NULL)
         return ST_NO_MEMORY;
     lock_init(&d->lock);
-    due_init(&d->queues, DUE_DELIVERIES, POLL_MS);
+    due_init(&d->queues, DUE_DELIVERIES, POLL_MS, 0);
     list_init(&d->leased);
     list_init(&d->ready);
     s->deliveries = d;

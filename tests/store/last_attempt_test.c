@@ -329,12 +329,16 @@ STORE_TEST_WITH(settings_that_come_after_the_claim_count,
     struct store_settings settings = STORE_SETTINGS_INIT;
 
     make_queue(f, &settings);
-    post(f, 1);
+    post_with(f, 3600, 30); /* 1: the first deadline is not that of a claim */
+    post(f, 2);
     take_for(f, 1, 60, 60);
+    take_for(f, 1, 120, 60);
     settings.max_claim_count = 1;
     settings.dead_letter = bytes_str("graves");
     set_settings(f, &settings);
-    expect_moved(f, 60, 1);
+    expect_moved(f, 30, 0);
+    expect_moved(f, 30, 1);
+    expect_moved(f, 60, 2);
 }
 
 STORE_TEST_WITH(an_encrypting_dead_letter_queue_gets_sealed_bodies,

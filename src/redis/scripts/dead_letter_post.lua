@@ -5,9 +5,11 @@
 --           ('': none), claim count ...
 --   returns OK, 1 if the queue is unlisted, its tag, 1 if an idle subscription is due now | NOT_SEALED: the queue accepts encrypted bodies only
 --   cost    O(messages · log n)
-local w, ttl, new = open_queue(), tonumber(ARGV[3]), {}
+local w, ttl, new, seen = open_queue(), tonumber(ARGV[3]), {}, {}
 for i = 5, #ARGV, 9 do
-    if not (w and call('HEXISTS', M, 'd' .. ARGV[i]) == 1) then new[#new + 1] = i end
+    local transfer = ARGV[i]
+    if not seen[transfer] and not (w and call('HEXISTS', M, 'd' .. transfer) == 1) then new[#new + 1] = i end
+    seen[transfer] = true
 end
 if #new == 0 then return { OK, w.unlisted, w.tag, 0 } end
 local set = w and read_settings(w)

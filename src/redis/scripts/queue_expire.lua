@@ -4,9 +4,9 @@
 --   cost    O(log n), 64 dead letters at most
 local w, out = open_queue(), { OK, -1 }
 if not w then return out end
+if ARGV[4] == '1' then lease_old_transfers(w, out) end -- of a process that has ended; before new ones join them
 local all = expire_due(w, letter_mover(w, out, ARGV[2], tonumber(ARGV[3])))
 if ARGV[4] == '0' then return out end
-lease_old_transfers(w, out) -- of a process that has ended
 local text = call('HGET', Q, 'y')
 local last = text and select(2, unpack_struct('<dd', text)) or 0
 local next = math.min(w.claims > 0 and last > w.now and w.due or math.huge,

@@ -50,6 +50,7 @@ local function next_dead_letter()
 end
 
 local ch, words, target, moved, unknown, bytes = changes(), {}, '', 0, 0, 0
+if not dry then lease_old_transfers(w, words) end -- before new ones join them
 while moved < limit do
     local n, h = next_dead_letter()
     if not n then break end
@@ -75,7 +76,6 @@ if moved > 0 and not dry then
     commit(w, ch)
     save_queue(w)
 end
-if not dry then lease_old_transfers(w, words) end
 local out = { OK, target, moved, unknown, count_dead_letters(w, call('HGET', Q, 'p')), done and -1 or at, '' }
 for _, word in ipairs(words) do out[#out + 1] = word end
 return out

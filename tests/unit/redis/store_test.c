@@ -116,13 +116,42 @@ STORE_TEST_WITH(a_queue_whose_process_did_not_list_it_is_listed_a_minute_later,
     expect(f, 1, 2, 3);
 }
 
-STORE_TEST_WITH(a_list_that_fails_lets_all_lists_wait, fixture_open(f, FIXTURE_REDIS))
+STORE_TEST_WITH(transfers_of_before_are_not_sent_twice_with_new_ones,
+                fixture_open(f, FIXTURE_REDIS))
 {
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 2);
+    take_for(f, 1, 60, 60);
+    take_for(f, 1, 70, 60);
+    redis_server_say(f->redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
+    for (int i = 0; i < 3; i++) {
+        wait_s(f, i == 0 ? 60 : 5);
+        if (i == 2)
+            redis_server_say(f->redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
+        housekeep(f);
+    }
+    use(f, "graves");
+    list_all(f);
+    expect(f, 1, 2);
+}
+
+STORE_TEST_WITH(a_node_that_fails_is_avoided_for_some_seconds,
+                fixture_open(f, FIXTURE_REDIS))
+{
+    static const int waits_ms[] = {10000, 9999, 1000};
+    static const uint64_t requests[] = {1, 0, 1};
+    struct redis_store *s = redis_of(patient_inside(f->store));
+
     housekeep(f);
     say_to_lists(f, "SET claimd:1:ends:%d x\r\n", "+OK\r\n");
-    wait_s(f, 10);
-    ck_assert_int_eq(housekeep(f), 1);
-    ck_assert_int_eq(store_next_ms(f->store), f->now_ms + 10000);
+    for (int i = 0; i < 3; i++) {
+        const uint64_t before = s->cluster.metrics.requests;
+
+        wait_ms(f, waits_ms[i]);
+        housekeep(f);
+        ck_assert_uint_eq(s->cluster.metrics.requests - before, requests[i]);
+        ck_assert_int_le(store_next_ms(f->store), f->now_ms + 1000);
+    }
 }
 
 /* Posts the dead letter of a message with this id, of a queue with this tag, once more. */

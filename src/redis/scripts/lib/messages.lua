@@ -91,7 +91,7 @@ end
 -- Sets when a claim ends. `last`: one of its messages has no attempt left, so claimd has to look then.
 local function set_claim_end(w, ch, ends, name, last)
     add_deadline(ch, ends, name)
-    if last then mark_due(w, ends) end
+    if last then mark_due(w, ends, ends) end
 end
 
 -- Stores when the claim was created, because a renewal changes when it started.

@@ -184,17 +184,18 @@ local function make_queue(tag)
     return w
 end
 
--- claimd has to look at the queue at this time (claim_ends.h). It already does if an earlier look is to come, and the
--- looks go on until then. If a look is a minute late, the process that should have listed the queue has ended.
-local function mark_due(w, ms)
+-- claimd has to look at the queue at this time (claim_ends.h), and go on until `last`, as long as there are claims. It
+-- already does if an earlier look is to come. If a look is late, the process that should have listed the queue may have
+-- ended, so the queue is listed again.
+local function mark_due(w, ms, last)
     local text = call('HGET', Q, 'y')
-    local look, last = unpack_struct('<dd', text or pack('<dd', math.huge, 0))
-    if look > ms or w.now > look + 60000 then
+    local look, old_last = unpack_struct('<dd', text or pack('<dd', math.huge, 0))
+    if look > ms or w.now > look + 10000 then
         look, due_ms = ms, format('%d', ms)
-    elseif last >= ms then
+    elseif old_last >= last then
         return
     end
-    call('HSET', Q, 'y', pack('<dd', look, math.max(last, ms)))
+    call('HSET', Q, 'y', pack('<dd', look, math.max(old_last, last)))
 end
 
 -- Writes the JSON, and the settings in ARGV from `from` on. The last three are the defaults of claims and what is
@@ -237,7 +238,7 @@ local function update_queue(may_grow)
     local was_paused = claims_paused(w)
     set_metadata(w, ARGV[3], 4)
     call('HSET', Q, 'v', string.format('%.0f', tonumber(version) + 1))
-    if w.claims > 0 and tonumber(ARGV[7]) >= 0 and ARGV[9] ~= '' then mark_due(w, w.due) end
+    if w.claims > 0 and tonumber(ARGV[7]) >= 0 and ARGV[9] ~= '' then mark_due(w, w.due, math.huge) end
     if was_paused and not claims_paused(w) then
         w.ready_changed = true
         save_queue(w)
