@@ -249,3 +249,19 @@ START_TEST(a_claim_that_a_replica_has_confirmed_is_kept)
     ck_assert_uint_eq(count, 1);
     fake_redis_done(&f.redis);
 }
+
+START_TEST(a_queue_is_listed_if_the_response_of_a_claim_was_lost)
+{
+    static const struct fake_answer script[] = {{"FCALL", NULL}, {NULL, NULL}};
+    int64_t next_ms;
+    size_t count;
+    int i = 0;
+
+    fake_redis_play(&f.redis, script);
+    ck_assert_status(claim_one(&count), ST_UNCONFIRMED);
+    store_housekeep(f.store, START_MS, &next_ms);
+    while (strstr(f.redis.asked[i], "claimd:1:ends:") == NULL)
+        ck_assert_int_lt(++i, f.redis.asked_count);
+    ck_assert_msg(strstr(f.redis.asked[i], "q1:pq 0") != NULL, "%s", f.redis.asked[i]);
+    ck_assert_int_le(next_ms, START_MS + 1000); /* the fake did not list it: again */
+}
