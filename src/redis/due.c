@@ -82,26 +82,28 @@ node_of(struct redis_store *s, uint16_t slot)
     return node < MAP_NODES ? node : DUE_NODES - 1;
 }
 
-/* True if the node of the slot has failed a short time ago. Another node must not wait for it. */
+/* True if the node of the slot has failed a short time ago. Other nodes must not wait for it. */
 static bool
-is_avoided(struct redis_store *s, struct due_lists *lists, uint16_t slot, int64_t now_ms)
+is_avoided(struct redis_store *s, struct due_lists *lists, enum due_use use,
+           uint16_t slot, int64_t now_ms)
 {
     const unsigned node = node_of(s, slot);
     bool avoided;
 
     lock_acquire(&lists->lock);
-    avoided = lists->avoided_ms[node] > now_ms;
+    avoided = lists->avoided_ms[use][node] > now_ms;
     lock_release(&lists->lock);
     return avoided;
 }
 
 static void
-avoid(struct redis_store *s, struct due_lists *lists, uint16_t slot, int64_t now_ms)
+avoid(struct redis_store *s, struct due_lists *lists, enum due_use use, uint16_t slot,
+      int64_t now_ms)
 {
     const unsigned node = node_of(s, slot);
 
     lock_acquire(&lists->lock);
-    lists->avoided_ms[node] = now_ms + lists->avoid_ms;
+    lists->avoided_ms[use][node] = now_ms + lists->avoid_ms;
     lock_release(&lists->lock);
 }
 
@@ -130,10 +132,10 @@ due_add(struct redis_store *s, struct due_lists *lists, const struct store_op *o
     int64_t wait_ms = 0;
 
     call_number(&c, ms);
-    if (!is_avoided(s, lists, c.request.slot, now_ms)) {
+    if (!is_avoided(s, lists, DUE_LIST, c.request.slot, now_ms)) {
         st = call_run(&c, SCRIPT_due_add, CALL_BEST_EFFORT);
         if (st != ST_OK)
-            avoid(s, lists, c.request.slot, now_ms);
+            avoid(s, lists, DUE_LIST, c.request.slot, now_ms);
         else if (ms > call_integer(&c, NOW))
             wait_ms = ms - call_integer(&c, NOW);
     }
@@ -174,10 +176,10 @@ work_on(struct redis_store *s, struct due_lists *lists, const struct store_op *o
     if (!due_member_read(call_item(lease, LEASE_QUEUE), &where))
         return ST_NOT_FOUND;
     slot = slot_of_queue(s, &where);
-    if (!is_avoided(s, lists, slot, redis_clock_ms(s, op->now_ms))) {
+    if (!is_avoided(s, lists, DUE_QUEUE, slot, redis_clock_ms(s, op->now_ms))) {
         st = work(s, op, &where, &next_ms);
         if (st != ST_OK)
-            avoid(s, lists, slot, redis_clock_ms(s, op->now_ms));
+            avoid(s, lists, DUE_QUEUE, slot, redis_clock_ms(s, op->now_ms));
     }
     if (st != ST_OK && lists->avoid_ms == 0)
         return st;
@@ -203,10 +205,10 @@ due_poll(struct redis_store *s, struct due_lists *lists, const struct store_op *
     lock_release(&lists->lock);
     c = due_list_call(s, lists, op, list_no, NULL);
     call_number(&c, DUE_LEASE_MS);
-    if (!is_avoided(s, lists, c.request.slot, now_ms)) {
+    if (!is_avoided(s, lists, DUE_LIST, c.request.slot, now_ms)) {
         st = call_run(&c, SCRIPT_due_lease, CALL_BEST_EFFORT);
         if (st != ST_OK)
-            avoid(s, lists, c.request.slot, now_ms);
+            avoid(s, lists, DUE_LIST, c.request.slot, now_ms);
     }
     if (st == ST_OK) {
         const int64_t next_ms = call_integer(&c, LEASE_NEXT);

@@ -25,14 +25,19 @@ enum {
 /* The number of nodes, and the place for slots that no node has. */
 enum { DUE_NODES = MAP_NODES + 1 };
 
+/* The uses for which a node is avoided. A node without a replica can lease queues of a list, but confirms no change of
+ * a queue. */
+enum due_use { DUE_LIST, DUE_QUEUE, DUE_USES };
+
 /* Times are those of redis_clock_ms(). */
 struct due_lists {
     enum due_kind kind;
     int64_t pause_ms; /* maximum time between two polls of a list */
     int64_t avoid_ms; /* how long to avoid a node after a failure; 0: not at all */
     struct lock lock;
-    int64_t poll_ms[DUE_LISTS];    /* when to poll a list */
-    int64_t avoided_ms[DUE_NODES]; /* until then, avoid a node (its index in the map) */
+    int64_t poll_ms[DUE_LISTS]; /* when to poll a list */
+    int64_t avoided_ms[DUE_USES]
+                      [DUE_NODES]; /* until then, avoid a node (its index in the map) */
 };
 
 /* Does some of the work in a queue. *next_ms: when there is more, in ms of Redis; negative: there is none. With another
