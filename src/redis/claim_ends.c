@@ -7,11 +7,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* POLL_MS is the maximum time between two polls of a list, to which other processes add, too. */
 enum {
-    POLL_MS =
-        10000, /* maximum time between two polls of a list, for queues of processes that have ended */
-    AVOID_MS = 10000,
-    RETRY_MS = 1000, /* time to the next attempt to add queues */
+    POLL_MS = 10000,
+    AVOID_MS = 10000, /* how long to avoid a node after a failure */
+    RETRY_MS = 1000,  /* time to the next attempt to add queues */
     ADDED_MOST = 10000
 };
 

@@ -36,8 +36,8 @@ struct due_lists {
     int64_t avoid_ms; /* how long to avoid a node after a failure; 0: not at all */
     struct lock lock;
     int64_t poll_ms[DUE_LISTS]; /* when to poll a list */
-    int64_t avoided_ms[DUE_USES]
-                      [DUE_NODES]; /* until then, avoid a node (its index in the map) */
+    /* Until then, avoid a node (its index in the map): */
+    int64_t avoided_ms[DUE_USES][DUE_NODES];
 };
 
 /* Does some of the work in a queue. *next_ms: when there is more, in ms of Redis; negative: there is none. With another

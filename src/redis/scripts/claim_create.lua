@@ -13,8 +13,8 @@ if not expire_due(w) then return { EXPIRE_FIRST } end
 if claims_paused(w) then return { PAUSED } end
 local set, limit, reserved, dead_letters = read_settings(w), tonumber(ARGV[6]), tonumber(ARGV[7]), {}
 lease_old_transfers(w, dead_letters)
-local chosen = choose_ready(w, limit, reserved)
-if attempts(set) < math.huge then
+local chosen, most = choose_ready(w, limit, reserved), attempts(set)
+if most < math.huge then
     local slices, moved = 0, false
     local come_back = set[6] == ARGV[9] and w.listeners > 0 -- they arrive after this script
     while move_dead_letters(w, set, chosen, dead_letters, ARGV[9], tonumber(ARGV[10])) > 0 do
@@ -42,7 +42,6 @@ if #chosen.names == 0 then return respond(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
 local ttl, life = read_terms(3)
 local ends, lives = deadline(w, ttl), deadline(w, life)
-local most = attempts(set)
 local numbers, last = {}, false
 for i, n in ipairs(chosen.names) do
     local old, at = chosen.heads[i], tonumber(n)

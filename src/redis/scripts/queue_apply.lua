@@ -38,7 +38,7 @@ for i = from, #ARGV, 10 do
     if id ~= '' and w and find_message(w, id) then return { CONFLICT } end
 end
 
-local ch, set = changes(), nil
+local ch = changes()
 for i = 1, claim_count do
     local at = 16 + 4 * (i - 1)
     local id = ARGV[at]
@@ -67,7 +67,7 @@ if not w then
     w = make_queue(tag)
     set_metadata(w, ARGV[3], 4)
 end
-set = read_settings(w)
+local most = attempts(read_settings(w))
 for i = from, #ARGV, 10 do
     local id, body, sum = ARGV[i], ARGV[i + 2], ARGV[i + 3]
     local c = claims[tonumber(ARGV[i + 1])]
@@ -93,7 +93,7 @@ end
 for _, c in ipairs(claims) do
     local name = 'c' .. digits(c.number)
     add_words(ch, 'hset', name, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. table.concat(c.numbers))
-    set_claim_end(w, ch, c.ends, name, attempts(set) < math.huge)
+    set_claim_end(w, ch, c.ends, name, most < math.huge)
     if not c.goes_on then
         w.claims = w.claims + 1
         mark_created(ch, c.number, c.started)

@@ -98,12 +98,12 @@ end
 local function move_dead_letters(w, set, chosen, words, own, least)
     local first = first_dead_letter(set, chosen)
     if not first then return 0 end
-    local ch, letters = changes(), new_dead_letters(words, own, least)
+    local ch, letters, most = changes(), new_dead_letters(words, own, least), attempts(set)
     local names = call('ZRANGEBYSCORE', Z, first, BELOW_UNREADY, 'LIMIT', 0, 64)
     local heads = fields_of(M, names)
     for i, n in ipairs(names) do
         local h = unpack_head(heads[i])
-        if h.count < attempts(set) then break end
+        if h.count < most then break end
         add_dead_letter(w, ch, set, letters, n, h, '', '')
     end
     commit(w, ch)
