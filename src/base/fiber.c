@@ -43,8 +43,8 @@ struct fiber {
     struct fiber_pool *pool;
     struct fiber *next; /* spare */
     struct side inside, outside;
-    char *area;  /* the stack, and the page in front of it */
-    size_t page; /* size of that page */
+    char *area;  /* the guard, and the stack behind it */
+    size_t kept; /* FIBER_KEPT bytes, in whole pages */
     enum fiber_state state;
     void (*run)(void *arg);
     void *arg;
@@ -110,35 +110,32 @@ fiber_pool_init(struct fiber_pool *pool, struct mem *mem, struct executor *execu
         (struct fiber_pool){.mem = mem, .executor = executor, .wake = wake, .most = most};
 }
 
-static size_t
-area_size(const struct fiber *f)
-{
-    return f->page + FIBER_STACK;
-}
+enum { AREA = FIBER_GUARD + FIBER_STACK };
 
-/* Allocates a stack that ends at an inaccessible page, so that an overflow damages no
- * other memory. */
+/* Allocates a stack that ends at inaccessible pages, so that an overflow damages no other
+ * memory. */
 static bool
 make_stack(struct fiber *f)
 {
-    char *area;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *area = mmap(NULL, AREA, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 
-    f->page = (size_t)sysconf(_SC_PAGESIZE);
-    area = mmap(NULL, area_size(f), PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (area == MAP_FAILED)
         return false;
     f->area = area;
-    if (mprotect(area, f->page, PROT_NONE) != 0 || getcontext(&f->inside.context) != 0) {
-        (void)munmap(area, area_size(f)); /* fails only when misused */
+    f->kept = page > FIBER_KEPT ? page : FIBER_KEPT; /* both are powers of two */
+    if (mprotect(area, FIBER_GUARD, PROT_NONE) != 0 ||
+        getcontext(&f->inside.context) != 0) {
+        (void)munmap(area, AREA); /* fails only when misused */
         return false;
     }
-    f->inside.context.uc_stack.ss_sp = area + f->page;
+    f->inside.context.uc_stack.ss_sp = area + FIBER_GUARD;
     f->inside.context.uc_stack.ss_size = FIBER_STACK;
     f->inside.context.uc_link = NULL; /* the function never returns */
     makecontext(&f->inside.context, inside, 0);
 #ifdef HAS_ASAN
-    f->inside.stack = area + f->page;
+    f->inside.stack = area + FIBER_GUARD;
     f->inside.size = FIBER_STACK;
 #endif
 #ifdef HAS_TSAN
@@ -155,7 +152,7 @@ destroy(struct fiber *f)
 #ifdef HAS_TSAN
     __tsan_destroy_fiber(f->inside.fiber);
 #endif
-    (void)munmap(f->area, area_size(f));
+    (void)munmap(f->area, AREA);
     mem_free(pool->mem, f);
     pool->count--;
 }
@@ -198,7 +195,7 @@ fiber_take(struct fiber_pool *pool)
 void
 fiber_give(struct fiber_pool *pool, struct fiber *f)
 {
-    const uint64_t *words = (const void *)(f->area + area_size(f) - FIBER_KEPT);
+    const uint64_t *words = (const void *)(f->area + AREA - f->kept);
 
     ENSURE(f->state == FIBER_ENDED);
     if (pool->spare_count == FIBER_SPARE) {
@@ -213,7 +210,7 @@ fiber_give(struct fiber_pool *pool, struct fiber *f)
      */
     if ((words[-8] | words[-7] | words[-6] | words[-5] | words[-4] | words[-3] |
          words[-2] | words[-1]) != 0) /* if this fails, the memory stays */
-        (void)madvise(f->area + f->page, FIBER_STACK - FIBER_KEPT, MADV_DONTNEED);
+        (void)madvise(f->area + FIBER_GUARD, FIBER_STACK - f->kept, MADV_DONTNEED);
     f->next = pool->spare;
     pool->spare = f;
     pool->spare_count++;

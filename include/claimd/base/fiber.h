@@ -15,8 +15,8 @@
  *              continues the fiber; fiber_wake(): any
  *   Ownership  a fiber belongs to its pool, except between fiber_take() and fiber_give()
  *   Memory     a stack of FIBER_STACK bytes of address space, of which only touched pages
- *              use memory, and an inaccessible page; a pool keeps FIBER_SPARE stacks,
- *              each with little more than FIBER_KEPT bytes of memory
+ *              use memory, and FIBER_GUARD inaccessible bytes; a pool keeps FIBER_SPARE
+ *              stacks, each with little more than FIBER_KEPT bytes of memory, or a page
  *   Locks      a fiber must hold none while it parks, since others of its thread could
  *              wait for it for ever
  *   Cost       starting, parking, continuing: a change of stacks, 0.3 us
@@ -28,7 +28,13 @@
 
 #include <stdbool.h>
 
-enum { FIBER_STACK = 512 << 10, FIBER_KEPT = 32 << 10, FIBER_SPARE = 256 };
+enum {
+    FIBER_STACK = 512 << 10,
+    /* Whole pages of up to 64 KB. On arm64, -fstack-clash-protection touches a frame only every 64 KB. */
+    FIBER_GUARD = 64 << 10,
+    FIBER_KEPT = 32 << 10,
+    FIBER_SPARE = 256
+};
 
 enum fiber_state { FIBER_ENDED, FIBER_PARKED };
 
