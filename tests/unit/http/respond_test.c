@@ -958,7 +958,7 @@ SERVER_TEST(many_are_answered_at_once, open_blocking(f, 0, 0))
 /* All responses without a body share one response of libmicrohttpd. */
 SERVER_TEST(each_response_without_a_body_has_its_own_request_id, open_blocking(f, 0, 0))
 {
-    enum { CROWD = 10, ID = 22 };
+    enum { CROWD = 10, ID = 40 };
     char ids[2 * CROWD][ID + 1];
     int fds[CROWD];
 
@@ -973,8 +973,11 @@ SERVER_TEST(each_response_without_a_body_has_its_own_request_id, open_blocking(f
 
         ck_assert_int_eq(a.code, 204);
         ck_assert_ptr_nonnull(at);
-        ck_assert_int_eq(sscanf(at, "X-Request-ID: %22s\r\n", ids[i]), 1);
+        ck_assert_int_eq(sscanf(at, "X-Request-ID: %40s\r\n", ids[i]), 1);
         ck_assert_uint_eq(strlen(ids[i]), ID);
+        ck_assert_ptr_nonnull(strstr(a.head, "X-OpenStack-Request-Id: "));
+        ck_assert_int_eq(
+            strncmp(strstr(a.head, "X-OpenStack-Request-Id: ") + 24, ids[i], ID), 0);
         for (int k = 0; k < i; k++)
             ck_assert_str_ne(ids[k], ids[i]);
     }
