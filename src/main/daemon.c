@@ -1,6 +1,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/log.h"
 #include "claimd/base/mem.h"
+#include "claimd/redis/redis.h"
 #include "main/daemon_private.h"
 #include "main/option.h"
 #include "main/text_file.h"
@@ -411,8 +412,11 @@ log_started(struct daemon *d)
               LOG_I("workers", count_workers(config->workers)),
               LOG_I("max_memory", mem_budget(d->mem)));
     log_listeners(d);
-    log_event(&d->log, LOG_INFO, "store",
-              LOG_S("kind", store_is_redis(config) ? "redis" : "memory"));
+    if (d->store_setup.redis != NULL)
+        log_event(&d->log, LOG_INFO, "store", LOG_S("kind", "redis"),
+                  LOG_S("server", redis_servers(d->store_setup.redis)));
+    else
+        log_event(&d->log, LOG_INFO, "store", LOG_S("kind", "memory"));
     if (config_has(config->journal))
         log_event(&d->log, LOG_INFO, "journal", LOG_S("directory", config->journal));
     else if (!store_is_redis(config)) /* no warning in tests */

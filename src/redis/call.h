@@ -43,6 +43,7 @@ struct redis_store {
     struct entropy entropy;
     struct counters counters;
     struct hash_key hash_key; /* of names of queues */
+    char servers[96];         /* as redis_servers() returns them, each once */
     /* Owned: */
     struct redis_waiting *waiting;
     struct deliveries *deliveries;

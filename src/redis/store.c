@@ -110,6 +110,25 @@ info_number(const redisReply *info, const char *name)
     return number;
 }
 
+/* Adds the name and version of the node to those that the log shows. Valkey gives the version of the Redis
+ * that it is compatible with as redis_version. */
+static void
+note_server(const struct preflight *e, const redisReply *info)
+{
+    const struct bytes valkey = info_field(info, "valkey_version");
+    const struct bytes version =
+        bytes_present(valkey) ? valkey : info_field(info, "redis_version");
+    char *servers = e->store->servers, name[32];
+    const size_t len = strlen(servers);
+
+    (void)snprintf(name, sizeof(name), "%s %.*s",
+                   bytes_present(valkey) ? "Valkey" : "Redis", (int)version.len,
+                   version.data);
+    if (strstr(servers, name) == NULL)
+        (void)snprintf(servers + len, sizeof(e->store->servers) - len, "%s%s",
+                       len == 0 ? "" : ", ", name);
+}
+
 static enum status
 check_info(const struct preflight *e, const redisReply *info)
 {
@@ -201,6 +220,8 @@ check_node(const struct preflight *e)
                          e->node.port);
     if (st == ST_OK)
         st = check_info(e, info);
+    if (st == ST_OK)
+        note_server(e, info);
     if (st == ST_OK && info_number(info, "aof_enabled") == 0)
         st = report_risk(e, "Redis has no append-only file, so a restart loses all data",
                          "Set appendonly yes and appendfsync always");
@@ -483,6 +504,12 @@ redis_next_ms(struct store *store)
     if (s->maintenance != NULL)
         return INT64_MAX;
     return waiting_ms < look_ms ? waiting_ms : look_ms;
+}
+
+const char *
+redis_servers(struct store *store)
+{
+    return redis_of(store)->servers;
 }
 
 void

@@ -35,6 +35,11 @@ class Somewhere(RedisCase):
         url = "redis://127.0.0.1:%d,127.0.0.1:%d" % (free_port(), node.port)
         self.assert_well(self.serve(url))
 
+    def test_the_log_names_the_server(self):
+        node = self.node()
+        line = self.serve(node.url()).server.logged("store kind=redis")
+        self.assertIn('server="%s"' % node.server(), line)
+
     def test_a_name_that_does_not_resolve(self):
         self.refused("redis://nobody.invalid", "store: ", "nobody.invalid")
 

@@ -1,4 +1,5 @@
 """redis-servers for tests in Python: one alone, or a Redis Cluster. No package is needed.
+REDIS_SERVER names another program, such as valkey-server.
 
     with Node() as node:
         node.say("SET", "key", "value")
@@ -21,6 +22,7 @@ import subprocess
 import tempfile
 import time
 
+PROGRAM = os.environ.get("REDIS_SERVER") or "redis-server"
 PATIENCE_S = 30  # nothing here waits longer than this
 ANSWER_S = 5     # for an answer of a node
 STEP_S = 0.02
@@ -170,7 +172,7 @@ class Node:
                     raise
 
     def _command(self):
-        words = ["redis-server", "--port", str(self.port), "--dir", self.folder,
+        words = [PROGRAM, "--port", str(self.port), "--dir", self.folder,
                  "--logfile", os.path.join(self.folder, "log"), "--daemonize", "no"]
         if self.socket:
             words += ["--unixsocket", self.socket]
@@ -216,6 +218,13 @@ class Node:
         """What INFO says, as a dictionary."""
         return dict(line.split(":", 1) for line in self.say("INFO", section).splitlines()
                     if ":" in line)
+
+    def server(self):
+        """Name and version: "Redis 7.0.15", or "Valkey 9.1.2", which claims to be Redis 7.2.4."""
+        info = self.info("server")
+        if "valkey_version" in info:
+            return "Valkey " + info["valkey_version"]
+        return "Redis " + info["redis_version"]
 
     def address(self):
         return "%s:%d" % (self.host, self.port)
@@ -471,6 +480,28 @@ class Cluster:
                                         if one not in (target, source)]:
             node.say("CLUSTER", "SETSLOT", slot, "NODE", target.id)
         return moved
+
+    def can_migrate(self):
+        """Whether its nodes migrate a slot as a whole: Valkey 9.0 and later."""
+        return any("MIGRATESLOTS" in line for line in self.nodes[0].say("CLUSTER", "HELP"))
+
+    def begin_migration(self, slot, target):
+        """Has a slot be migrated as a whole; its source."""
+        source = self.primary_of(slot)
+        source.say("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target.id)
+        return source
+
+    def migrate_slot(self, slot, target):
+        """Migrates a slot as a whole, and returns when the source has given it away."""
+        source = self.begin_migration(slot, target)
+
+        def ended():
+            newest = source.say("CLUSTER", "GETSLOTMIGRATIONS")[0]
+            job = dict(zip(newest[::2], newest[1::2]))
+            return job if job["state"] in ("success", "failed", "cancelled") else None
+        job = eventually(ended, "slot %d is migrated" % slot)
+        if job["state"] != "success":
+            raise RedisError("slot %d: %s: %s" % (slot, job["state"], job["message"]))
 
     # ------------------------------------------------------------------ life
 

@@ -53,6 +53,9 @@ extern const struct bucket_bounds redis_times;
 
 void redis_measure(struct store *s, struct redis_metrics *out);
 
+/* The names and versions of the servers when the store was opened: "Redis 7.0.15, Valkey 9.1.2". */
+const char *redis_servers(struct store *s);
+
 /* Checks a URL for redis_open(). ST_BAD_VALUE with a reason. */
 enum status redis_check_url(const char *url, struct reason *why);
 
