@@ -7,6 +7,7 @@ messages when nodes die under load: redis_kill.py.)
 Needs redis-server.
 """
 
+import concurrent.futures
 import contextlib
 import os
 import sys
@@ -15,8 +16,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from on_redis import HANGING, QUICK, RedisCase  # noqa: E402
-from redis_nodes import Cluster  # noqa: E402
+from on_redis import HANGING, QUICK, WAIT, RedisCase  # noqa: E402
+from redis_nodes import Cluster, slot_of  # noqa: E402
 
 
 class Shards(RedisCase):
@@ -130,6 +131,27 @@ class Shards(RedisCase):
             moved = self.cluster.move_slot(slot, new)
             self.assertGreater(moved, 0, key)
         self.assertEqual(api.names(), [name])
+        self.assertEqual(api.bodies(name), ["kept"])
+        self.assertEqual(api.health(), 200)
+
+    def test_slots_are_migrated_as_a_whole(self):
+        """By CLUSTER MIGRATESLOTS, with a request that waits for a message there."""
+        if not self.cluster.can_migrate():
+            self.skipTest("%s has no CLUSTER MIGRATESLOTS" % self.cluster.nodes[0].server())
+        api = self.serve(self.url)
+        name = self.queues()[0]
+        api.post(name, "kept")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            waits = pool.submit(api.claim, "w", headers=WAIT)
+            api.await_waiter()
+            for key in ("{p}", "{p/%s}" % name, "{p/w}"):
+                old = self.cluster.primary_of(key)
+                new = next(node for node in self.cluster.nodes if node is not old)
+                self.cluster.migrate_slot(slot_of(key), new)
+                self.assertIs(self.cluster.primary_of(key), new)
+            api.post("w", "news")
+            self.assertEqual(waits.result()[1][0]["body"], "news")
+        self.assertEqual(set(api.names()), {name, "w"})
         self.assertEqual(api.bodies(name), ["kept"])
         self.assertEqual(api.health(), 200)
 

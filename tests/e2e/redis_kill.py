@@ -15,7 +15,8 @@
 Producers and workers (load.py) use two claimd in front of three primaries, each client
 one of them, while one fault after the other is injected; before the next the cluster is whole
 again. In the end all is listed and taken out, and judge.py compares what was answered.
-Status 1 if it finds anything; with --lossy, if it does not.
+Status 1 if it finds anything; with --lossy, if it does not. Status 77: the server lacks a fault that
+is named (migrate_slot needs Valkey 9).
 """
 
 import argparse
@@ -34,7 +35,7 @@ import apart  # noqa: E402
 from daemon import Daemon, environment  # noqa: E402
 from judge import DEAD, LIMITED, MOST_CLAIMS, POPPED, Judge  # noqa: E402
 from load import OPTIONS, PROJECT, Front, Load, Reader, Worker, tail  # noqa: E402
-from redis_nodes import SLOTS, Cluster, eventually, slot_of  # noqa: E402
+from redis_nodes import SLOTS, Cluster, RedisError, eventually, slot_of  # noqa: E402
 
 PRIMARIES, FRONTS, QUEUES_EACH = 3, 2, 2
 NODE_TIMEOUT_S = 1.5
@@ -71,9 +72,13 @@ class Faults:
         queue = self.dice.choice(self.queues)
         primary = self.cluster.primary_of(hash_tag(queue))
         view = self.cluster.view(primary)
-        beside = [one for one in self.queues
-                  if self.cluster.owner(slot_of(hash_tag(one)), view) is primary]
-        return primary, self.cluster.replicas_of(primary), beside
+        return primary, self.cluster.replicas_of(primary), self._beside(primary, view)
+
+    def _beside(self, primary, view=None):
+        """The queues that are at a primary."""
+        view = view or self.cluster.view(primary)
+        return [one for one in self.queues
+                if self.cluster.owner(slot_of(hash_tag(one)), view) is primary]
 
     def _some_time(self, most=2.0):
         time.sleep(self.dice.random() * most)
@@ -210,6 +215,53 @@ class Faults:
                                       pause=self.dice.choice((0.0, 0.05, 0.5)))
         return [queue], "%s with %d keys, %r to %r" % (queue, keys, source, target)
 
+    def migrate_slot(self):
+        """The cluster moves a slot as a whole."""
+        queue = self.dice.choice(self.queues)
+        source = self.cluster.primary_of(hash_tag(queue))
+        target = self.dice.choice([one for one in self.cluster.primaries()
+                                   if one is not source])
+        self.cluster.migrate_slot(slot_of(hash_tag(queue)), target)
+        return [queue], "%s, %r to %r" % (queue, source, target)
+
+    def _kill_migrating(self, role):
+        """Kills one of the two while they migrate a slot, which ends or does not."""
+        queue = self.dice.choice(self.queues)
+        source = self.cluster.primary_of(hash_tag(queue))
+        target = self.dice.choice([one for one in self.cluster.primaries()
+                                   if one is not source])
+        beside = self._beside(source) + self._beside(target)
+        self.cluster.begin_migration(slot_of(hash_tag(queue)), target)
+        self._some_time(0.3)
+        victim = {"source": source, "target": target}[role]
+        victim.kill()
+        heir = self.cluster.wait_new_primary(victim)
+        self._some_time()
+        victim.start()
+        self._rejoin(victim, heir)
+        owner = self.cluster.primary_of(hash_tag(queue))
+        return beside, "%s, %r to %r, replaced by %r; it is at %r" % (
+            queue, source, target, heir, owner)
+
+    def _rejoin(self, node, primary):
+        """What an operator does: a node that lost its slots to two others becomes no replica by itself,
+        because replicas do not migrate here."""
+        def rejoined():
+            mine = next(entry for entry in self.cluster.view(node) if entry.id == node.id)
+            if not mine.primary and not mine.ranges:
+                try:
+                    node.say("CLUSTER", "REPLICATE", primary.id)
+                except RedisError:  # it still has keys of those slots, or does not know the other yet
+                    pass
+            return mine.primary
+        eventually(rejoined, "%r is a replica" % node)
+
+    def migrate_kill_source(self):
+        return self._kill_migrating("source")
+
+    def migrate_kill_target(self):
+        return self._kill_migrating("target")
+
     def cut_primary(self):
         primary, _, queues = self._victim()
         self.network.cut(primary)
@@ -275,7 +327,8 @@ class Faults:
 
     def names(self):
         return [name for name in dir(Faults) if not name.startswith("_") and name != "names"
-                and (self.network or not name.startswith("cut_"))]
+                and (self.network or not name.startswith("cut_"))
+                and (not name.startswith("migrate_") or self.cluster.can_migrate())]
 
 
 class Trial:
@@ -286,6 +339,7 @@ class Trial:
         self.dice = random.Random(seed)
         self.queues = spread_queues() + [POPPED] + ([LIMITED] if letters else [])
         self.timeline, self.troubles = [], []
+        self.spans = {}  # of a fault: when it was injected, and over
         self.fronts = []
         for i in range(FRONTS):
             self.fronts.append(Front("claimd%d" % i, self.start_claimd))
@@ -321,6 +375,7 @@ class Trial:
         begun = time.monotonic()
         queues, what = getattr(self.faults, name)()
         healed = time.monotonic()
+        self.spans.setdefault(name, []).append((begun, healed))
         self.cluster.wait_whole()
         whole = time.monotonic()
         time.sleep(REST_S)
@@ -392,6 +447,17 @@ class Trial:
                 if status != 0:
                     self.troubles.append("%s ended with status %d" % (front.name, status))
 
+    def report_times(self):
+        rest = [(self.load.begun, self.load.begun + REST_S)]
+        for spans in self.spans.values():
+            rest += [(over, over + REST_S) for _, over in spans]
+        for name, spans in [("between faults", rest)] + sorted(self.spans.items()):
+            times = self.load.response_times(spans)
+            if times:
+                print("response times, %s (%d): median %.0f ms, p99 %.0f ms, longest %.0f ms" % (
+                    name, len(spans), *(1000 * times[int(len(times) * share)]
+                                        for share in (0.5, 0.99)), 1000 * times[-1]))
+
     def report(self, judge):
         load = self.load
         posts = Counter(post.outcome for p in load.producers for post in p.posts)
@@ -408,6 +474,7 @@ class Trial:
             deletions["ok"], deletions["unknown"], deletions["refused"] + deletions["denied"]))
         print("in the end: %d messages; order: %d excused by claims without an answer" % (
             len(judge.alive), judge.excused))
+        self.report_times()
         reasons = sum((client.reasons for client in load.clients()), Counter())
         for reason, count in reasons.most_common():
             print("    %6d times %s" % (count, reason))
@@ -419,7 +486,12 @@ class Trial:
                 print("%s: %r: %s\n%s" % (what, body, text, judge.history(body)))
         for trouble, count in Counter(self.troubles).most_common(20):
             print("trouble: %d times %s" % (count, trouble))
-        print("violations: %s" % (dict(kinds) or "none"), flush=True)
+        print("violations: %s" % (dict(kinds) or "none"))
+        counts = {name: len(spans) for name, spans in self.spans.items()}
+        print("%s, %d replicas each: %d faults (%s), %d messages, lost %d, twice %d" % (
+            self.cluster.nodes[0].server(), self.cluster.replicas_each, sum(counts.values()),
+            ", ".join("%d %s" % (count, name) for name, count in sorted(counts.items())),
+            len(judge.held), kinds["lost"], kinds["twice"]), flush=True)
         return bool(kinds or self.troubles)
 
 
@@ -432,7 +504,12 @@ def kill_trial(args, folder):
                       cluster.url(replicas=args.replicas), not args.no_letters, network,
                       ttls=ttls)
         try:
-            trial.run(args.seconds, args.faults.split(",") if args.faults else None)
+            names = args.faults.split(",") if args.faults else None
+            lacking = set(names or ()) - set(trial.faults.names())
+            if lacking:
+                print("skipped: %s cannot do %s" % (cluster.nodes[0].server(), ", ".join(lacking)))
+                sys.exit(77)
+            trial.run(args.seconds, names)
             judge = trial.finish()
         except BaseException:
             for i in range(trial.starts):

@@ -89,6 +89,7 @@ class Client(threading.Thread):
         except OSError as error:
             self.reasons[str(error)] += 1
             return "refused", 0, {}, str(error)
+        sent = time.monotonic()
         try:
             connection.request(method, "/v2/queues/" + target,
                                None if body is None else json.dumps(body),
@@ -99,6 +100,8 @@ class Client(threading.Thread):
             self.connections.pop(front).close()
             self.reasons[type(error).__name__] += 1
             return "unknown", 0, {}, repr(error)
+        if answer.status < 300 and "Prefer" not in (headers or {}):
+            self.load.times.append((sent, time.monotonic() - sent))
         document = json.loads(data) if data else None
         return self.outcome(method, target, answer.status, document), answer.status, \
             answer.headers, document
@@ -276,6 +279,7 @@ class Load:
         self.over, self.begun = threading.Event(), time.monotonic()
         self.good = []      # (when, claimd, queue) of each change that was acknowledged
         self.outcomes = []  # (when, outcome) of those that were not
+        self.times = []     # (when, seconds) of each request that was done, and waited for nothing
         self.producers = [Producer(self, 1 + i, fronts[i % len(fronts)])
                           for i in range(producers)]
         self.workers = [Worker(self, 101 + i, fronts[i % len(fronts)])
@@ -309,6 +313,11 @@ class Load:
                        and (queues is None or queue in queues))
         times = [since] + times + [until]
         return max(after - before for before, after in zip(times, times[1:]))
+
+    def response_times(self, spans):
+        """The sorted seconds of the requests that were sent in these spans of time."""
+        return sorted(took for sent, took in list(self.times)
+                      if any(since <= sent <= until for since, until in spans))
 
     def count(self, outcome, since, until):
         return sum(since <= when <= until and what == outcome

@@ -23,13 +23,15 @@ socket_path(const struct redis_server *s, char *out, size_t size)
 
 static void __attribute__((noreturn)) be_server(const struct redis_server *s)
 {
+    const char *other = getenv("REDIS_SERVER");
+    const char *program = other != NULL && *other != '\0' ? other : "redis-server";
     char path[sizeof(s->folder) + 16];
 
     socket_path(s, path, sizeof(path));
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path,
-                 "--dir", s->folder, "--save", "", "--appendonly", "no", "--loglevel",
-                 "warning", "--logfile", "log", (char *)NULL);
+    (void)execlp(program, program, "--port", "0", "--unixsocket", path, "--dir",
+                 s->folder, "--save", "", "--appendonly", "no", "--loglevel", "warning",
+                 "--logfile", "log", (char *)NULL);
     _exit(127);
 }
 
