@@ -4,15 +4,14 @@
 
 /* ------------------------------------------------------------------ request ids */
 
-enum { TAG = 8, SOURCE = 2, COUNTER = 10 }; /* characters */
+enum { SOURCE_AT = 13, SOURCE = 4, COUNTER = 12 }; /* characters */
 
 void
 request_ids_init(struct request_ids *ids, const char *tag, unsigned source)
 {
-    memcpy(ids->prefix, tag, TAG);
-    ids->prefix[TAG] = '-';
-    hex_write(ids->prefix + TAG + 1, source, SOURCE);
-    ids->prefix[TAG + 1 + SOURCE] = '-';
+    memcpy(ids->prefix, "req-", 4);
+    memcpy(ids->prefix + 4, tag, sizeof(ids->prefix) - 4);
+    hex_write(ids->prefix + SOURCE_AT, source, SOURCE);
     ids->last = 0;
 }
 

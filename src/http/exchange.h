@@ -25,21 +25,22 @@
 #include "http/conn.h"
 
 /*
- * A request id is unique over threads and restarts:
+ * A request id is unique over threads and restarts, and has the form of OpenStack's:
  *
- *     3f2a9c1e-03-000000002a
- *     |        |  counter of this source
- *     |        source: the worker, or the accepting thread
- *     random tag of this run of the server
+ *     req-3f2a9c1e-0003-4c6e-8f70-00000000002a
+ *         |        |    |         counter of this source
+ *         |        |    random tag, continued
+ *         |        source: the worker, or the accepting thread
+ *         random tag of this run of the server, a UUID
  */
-#define REQUEST_ID_CAP 23
+#define REQUEST_ID_CAP 41
 
 struct request_ids {
-    char prefix[12]; /* tag and source, hyphens included */
+    char prefix[28]; /* tag and source, hyphens included */
     uint64_t last;
 };
 
-/* tag: at least 8 characters, of which the first 8 are used. */
+/* tag: the text of a UUID. */
 void request_ids_init(struct request_ids *ids, const char *tag, unsigned source);
 
 /* Writes the next id and a NUL. Each source has its own struct: no locks. */

@@ -74,7 +74,7 @@ count_messages(const char *answer)
     return count;
 }
 
-START_TEST(a_limit_in_the_body_counts_and_the_parameter_wins)
+START_TEST(a_limit_in_the_body_counts_up_to_the_maximum_and_the_parameter_wins)
 {
     static const struct {
         const char *target, *body;
@@ -84,12 +84,14 @@ START_TEST(a_limit_in_the_body_counts_and_the_parameter_wins)
         {CLAIMS "?limit=2", "{\"ttl\":60,\"grace\":60,\"limit\":3}", 2},
         {CLAIMS "?limit=", "{\"ttl\":60,\"grace\":60,\"limit\":1}", 1},
         {CLAIMS, "{\"ttl\":60,\"grace\":60,\"limit\":null}", 10},
+        {CLAIMS, "{\"ttl\":60,\"grace\":60,\"limit\":1000}", 20},
     };
     static const char *const versions[] = {"/v2", "/v1.1", "/v1"};
     struct api_fixture f;
 
     for (size_t v = 0; v < 3; v++) {
         api_fixture_open(&f);
+        api_post_letters(&f, "q", "abcdefghijklmnopqrst");
         api_post_letters(&f, "q", "abcdefghijklmnopqrst");
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
             const char *tail = cases[i].target + strlen("/v2");
@@ -98,8 +100,10 @@ START_TEST(a_limit_in_the_body_counts_and_the_parameter_wins)
                    201, NULL);
             ck_assert_int_eq(count_messages(api_answer(&f.c)), cases[i].count);
         }
-        ck_api(&f, "POST", api_text(&f, "%s%s?limit=1", versions[v], &CLAIMS[3]),
+        ck_api(&f, "POST", api_text(&f, "%s%s?limit=21", versions[v], &CLAIMS[3]),
                "{\"ttl\":60,\"grace\":60,\"limit\":21}", 400, BV);
+        ck_api(&f, "POST", api_text(&f, "%s%s", versions[v], &CLAIMS[3]),
+               "{\"ttl\":60,\"grace\":60,\"limit\":0}", 400, BV);
         ck_api(&f, "POST", api_text(&f, "%s%s", versions[v], &CLAIMS[3]),
                "{\"ttl\":60,\"grace\":60,\"limit\":\"3\"}", 400, BB);
         api_fixture_close(&f);

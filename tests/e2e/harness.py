@@ -123,6 +123,8 @@ class Client:
     def response(self, head_only=False):
         """The next answer."""
         status, headers = self._head()
+        if headers.get("x-request-id") != headers.get("x-openstack-request-id"):
+            raise AssertionError("two ids of one request: %r" % headers)
         length = 0 if head_only else int(headers.get("content-length", 0))
         while len(self.pending) < length:
             if not self._more():

@@ -6,6 +6,7 @@
 
 import json
 import os
+import re
 import socket
 import sys
 import unittest
@@ -100,6 +101,8 @@ class Connections(Case):
         answers = self.talk(GOOD * 20, 20) + self.talk(GOOD)
         ids = {answer.headers["x-request-id"] for answer in answers}
         self.assertEqual(len(ids), 21)
+        form = r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # as of OpenStack
+        self.assertEqual([name for name in ids if re.fullmatch(form, name) is None], [])
         for name in ids:
             self.assertIn("path=/v2/queues status=200",
                           self.server.logged("request_id=" + name))

@@ -237,11 +237,11 @@ class TooMany(unittest.TestCase):
             workers = {}
             for client in clients:
                 client.send(GOOD)
-                worker = client.response().headers["x-request-id"].split("-")[1]
+                worker = client.response().headers["x-request-id"].split("-")[2]
                 workers[worker] = workers.get(worker, 0) + 1
             for client in clients:
                 client.close()
-        self.assertEqual(workers, {"00": 100, "01": 100, "02": 100, "03": 100})
+        self.assertEqual(workers, {"0000": 100, "0001": 100, "0002": 100, "0003": 100})
 
 
 if __name__ == "__main__":

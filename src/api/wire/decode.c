@@ -285,7 +285,11 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
         return reason_give(why, ST_BAD_BODY, "grace is required");
     read_integer(m, TTL, &ttl, &decoded.terms.ttl_s, &st, why);
     read_integer(m, GRACE, &grace, &decoded.terms.grace_s, &st, why);
-    read_integer(m, LIMIT, &limit, &messages, &st, why);
+    /* Zaqar ignores a limit in the body, so an SDK may send any. The parameter is strict. */
+    if (m[LIMIT].kind == SCAN_INTEGER && json_scan_to_i64(&m[LIMIT]) > limit.max)
+        messages = limit.max;
+    else
+        read_integer(m, LIMIT, &limit, &messages, &st, why);
     decoded.limit = (size_t)messages;
     decoded.unknown = seen.unknown;
     if (st == ST_OK)

@@ -94,14 +94,9 @@ is_clean(struct bytes uri)
 static const char *
 types_text(unsigned types)
 {
-    static const char *const texts[] = {"none",
-                                        "http",
-                                        "https",
-                                        "http and https",
-                                        "mailto",
-                                        "http and mailto",
-                                        "https and mailto",
-                                        "http, https and mailto"};
+    static const char *const texts[] = {
+        "none",   "http",           "https",           "http or https",
+        "mailto", "http or mailto", "https or mailto", "http, https or mailto"};
 
     return texts[types & ((1U << SUBSCRIBER_TYPES) - 1)];
 }

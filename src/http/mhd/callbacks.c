@@ -24,10 +24,10 @@
 enum { RECORD = 64, OVERSHOOT = 256, ALIGNMENT = 16 };
 
 /*
- * The head of a response. Besides the API's headers it has a status line, date, length, request id,
- * connection, the headers of every response, and an empty line, at most 250 bytes.
+ * The head of a response. Besides the API's headers it has a status line, date, length, request ids,
+ * connection, the headers of every response, and an empty line, at most 320 bytes.
  */
-enum { RESPONSE = RESPONSE_HEAD_MAX + 256 };
+enum { RESPONSE = RESPONSE_HEAD_MAX + 320 };
 
 size_t
 head_space_block(size_t max_head, size_t max_lines, size_t max_cookies)

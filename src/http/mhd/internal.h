@@ -17,7 +17,7 @@
  */
 enum { SMALL_HEAD = 4096, SMALL_LINES = 36, LARGE_CONNS = 256 };
 
-enum { MHD_DAEMON_CONNS = 512, HEADERS_CAP = RESPONSE_HEAD_MAX + 128 };
+enum { MHD_DAEMON_CONNS = 512, HEADERS_CAP = RESPONSE_HEAD_MAX + 192 };
 
 struct mhd_daemon {
     struct source source;
@@ -39,7 +39,7 @@ struct mhd {
     size_t count, capacity;
     struct MHD_Response *no_memory; /* owned; a prepared response */
     struct MHD_Response *empty; /* owned; for all responses without a body or headers */
-    char *empty_id;             /* borrowed; the value of its X-Request-ID */
+    char *empty_id;             /* borrowed; the place of its request ids */
     char filler[HEADERS_CAP];   /* a text of any length, up to its end (response.c) */
     size_t block;               /* memory of most connections */
     size_t large_block;         /* memory of a connection for large heads; 0: none */

@@ -29,12 +29,14 @@ bodiless(int code)
  * them, unless the API says so. A browser must not take a body for a script or a page.
  */
 static const char name_id[] = "X-Request-ID", name_cache[] = "Cache-Control";
+static const char name_openstack[] = "X-OpenStack-Request-Id";
+static const char again[] = "\r\nX-OpenStack-Request-Id: "; /* with the same value */
 static const char no_store[] = "\r\nCache-Control: no-store";
 static const char no_sniff[] = "\r\nX-Content-Type-Options: nosniff";
 
 /* The value of X-Request-ID, and behind it all other headers but "Connection". */
-enum { ID = REQUEST_ID_CAP - 1 };
-_Static_assert(ID + RESPONSE_HEAD_MAX + sizeof(no_store) + sizeof(no_sniff) <=
+enum { ID = REQUEST_ID_CAP - 1, AGAIN = sizeof(again) - 1, IDS = ID + AGAIN + ID };
+_Static_assert(IDS + RESPONSE_HEAD_MAX + sizeof(no_store) + sizeof(no_sniff) <=
                    HEADERS_CAP,
                "the filler is too short");
 
@@ -82,6 +84,16 @@ write_bytes(char *at, struct bytes text)
     return at + text.len;
 }
 
+/* Returns the place behind both. */
+static char *
+write_ids(char *at, const char *id)
+{
+    memcpy(at, id, ID);
+    memcpy(at + ID, again, AGAIN);
+    memcpy(at + ID + AGAIN, id, ID);
+    return at + IDS;
+}
+
 /* False without memory, or if a value has a line break. */
 static bool
 add_headers(const struct mhd *m, struct MHD_Response *mr, const struct response *res,
@@ -90,7 +102,7 @@ add_headers(const struct mhd *m, struct MHD_Response *mr, const struct response 
     struct bytes cache = bytes_of(no_store, sizeof(no_store) - 1);
     const struct bytes sniff = bytes_of(no_sniff, sizeof(no_sniff) - 1);
     struct bytes names[RESPONSE_HEADERS_MAX], values[RESPONSE_HEADERS_MAX];
-    size_t count = 0, len = ID + sniff.len;
+    size_t count = 0, len = IDS + sniff.len;
     char *at;
 
     for (const struct response_header *h = res->headers;
@@ -109,7 +121,7 @@ add_headers(const struct mhd *m, struct MHD_Response *mr, const struct response 
     at = add_block(m, mr, len + cache.len);
     if (at == NULL)
         return false;
-    at = write_bytes(at, bytes_of(id, ID));
+    at = write_ids(at, id);
     for (size_t i = 0; i < count; i++) {
         at = write_bytes(at, bytes_of("\r\n", 2));
         at = write_bytes(at, names[i]);
@@ -145,7 +157,7 @@ queue_once(struct exchange *ex, struct MHD_Response *mr, int code, size_t len)
 bool
 mhd_make_empty(struct mhd *m)
 {
-    static const char id[REQUEST_ID_CAP] = "0000000000000000000000";
+    static const char id[REQUEST_ID_CAP] = "req-00000000-0000-0000-0000-000000000000";
     static const struct response none = {.code = MHD_HTTP_NO_CONTENT};
 
     memset(m->filler, 'x', HEADERS_CAP - 1);
@@ -166,7 +178,7 @@ queue_empty(struct exchange *ex)
 {
     const struct mhd *m = mhd_of(ex->conn);
 
-    memcpy(m->empty_id, ex->id, ID);
+    (void)write_ids(m->empty_id, ex->id);
     return queue_response(ex, m->empty, ex->response.code, 0);
 }
 
@@ -275,7 +287,8 @@ mhd_make_refusal(enum refusal which, bool closing, const char *id)
         !add_header(mr, "X-Content-Type-Options", "nosniff") ||
         (row->retry_after != NULL && !add_header(mr, "Retry-After", row->retry_after)) ||
         (closing && !add_header(mr, "Connection", "close")) ||
-        (id != NULL && !add_header(mr, name_id, id))) {
+        (id != NULL &&
+         (!add_header(mr, name_id, id) || !add_header(mr, name_openstack, id)))) {
         MHD_destroy_response(mr);
         return NULL;
     }
@@ -322,18 +335,19 @@ mhd_refuse_socket(int fd, enum refusal which, const char *id)
 {
     const struct refusal_row *row = &rows[which];
     char text[1024];
-    int len = snprintf(text, sizeof(text),
-                       "HTTP/1.1 %d %s\r\n"
-                       "Connection: close\r\n"
-                       "Content-Type: application/json\r\n"
-                       "Content-Length: %zu\r\n"
-                       "X-Request-ID: %s%s%s\r\n"
-                       "%s%s%s"
-                       "\r\n%s",
-                       row->code, row->reason, strlen(row->document), id, no_store,
-                       no_sniff, row->retry_after == NULL ? "" : "Retry-After: ",
-                       row->retry_after == NULL ? "" : row->retry_after,
-                       row->retry_after == NULL ? "" : "\r\n", row->document);
+    int len =
+        snprintf(text, sizeof(text),
+                 "HTTP/1.1 %d %s\r\n"
+                 "Connection: close\r\n"
+                 "Content-Type: application/json\r\n"
+                 "Content-Length: %zu\r\n"
+                 "X-Request-ID: %s%s%s%s%s\r\n"
+                 "%s%s%s"
+                 "\r\n%s",
+                 row->code, row->reason, strlen(row->document), id, again, id, no_store,
+                 no_sniff, row->retry_after == NULL ? "" : "Retry-After: ",
+                 row->retry_after == NULL ? "" : row->retry_after,
+                 row->retry_after == NULL ? "" : "\r\n", row->document);
 
     ENSURE(len > 0 && (size_t)len < sizeof(text));
     (void)send(fd, text, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT); /* see mhd.h */

@@ -296,22 +296,24 @@ leap_past_the_end(void *arg)
     (void)leap(8); /* the ninth frame is the first that ends beyond the stack */
 }
 
-/* Gives the fiber a neighbor below it, where a stack overflow would do damage. */
+/* Starts the second of three neighbors. One of the others is below it, where a stack overflow would do
+ * damage: the system allocates downwards, and an emulator upwards. */
 static void
-start_upper(void (*overflow)(void *arg))
+start_between(void (*overflow)(void *arg))
 {
-    struct fiber *upper = fiber_take(&pool);
+    struct fiber *f[3];
     unsigned char unused;
 
-    (void)fiber_take(&pool);
+    for (int i = 0; i < 3; i++)
+        f[i] = fiber_take(&pool);
     (void)signal(SIGSEGV, SIG_DFL);
-    (void)fiber_start(upper, overflow, &unused);
+    (void)fiber_start(f[1], overflow, &unused);
 }
 
 static void
 run_in_leaps(void)
 {
-    start_upper(leap_past_the_end);
+    start_between(leap_past_the_end);
 }
 
 START_TEST(frames_that_are_hardly_touched_do_not_skip_the_guard)
@@ -335,7 +337,7 @@ skip_the_guard(void *arg)
 static void
 run_past_the_guard(void)
 {
-    start_upper(skip_the_guard);
+    start_between(skip_the_guard);
 }
 
 /* Without -fstack-clash-protection the frame would end in the stack of the other fiber. clang has

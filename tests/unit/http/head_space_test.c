@@ -37,7 +37,7 @@ START_TEST(the_counted_head_fits_into_the_block)
             size_t read = head > block / 2 ? head : block / 2;
 
             ck_assert(head_space_suffices(block, &use));
-            ck_assert_uint_le(read + lines * RECORD + RESPONSE_HEAD_MAX + 190, block);
+            ck_assert_uint_le(read + lines * RECORD + RESPONSE_HEAD_MAX + 317, block);
         }
 }
 

@@ -7,6 +7,7 @@
 #include "support/slow_store.h"
 
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <sys/ioctl.h>
 
 /* A response has come, or the test would wait for ever. */
@@ -733,6 +734,22 @@ SERVER_TEST(a_claim_for_a_disconnected_client_is_released, open_log(f))
     make_all_durable(f);
 }
 
+/* True if the system tells how many bytes of a connection were sent. An emulator of user programs (qemu)
+ * does not. */
+static bool
+tells_sent_bytes(void)
+{
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct tcp_info info;
+    socklen_t len = sizeof(info);
+
+    ck_assert_int_ge(fd, 0);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+        len = 0;
+    (void)close(fd);
+    return len > offsetof(struct tcp_info, tcpi_bytes_retrans);
+}
+
 /* A Unix socket cannot tell whether the client has seen a part of the response. */
 LOOP_TEST(a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp, 2)
 {
@@ -759,7 +776,7 @@ LOOP_TEST(a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp, 2)
     for (int i = 0; i < 100 && stats_of(&f).claimed > 0; i++)
         server_fixture_settle(&f);
     ck_assert_uint_eq(stats_of(&f).claimed, 0);
-    ck_assert_uint_eq(deliveries_of(&f), options.tcp ? 0 : 1);
+    ck_assert_uint_eq(deliveries_of(&f), options.tcp && tells_sent_bytes() ? 0 : 1);
     make_all_durable(&f);
     server_fixture_close(&f);
 }
@@ -958,7 +975,7 @@ SERVER_TEST(many_are_answered_at_once, open_blocking(f, 0, 0))
 /* All responses without a body share one response of libmicrohttpd. */
 SERVER_TEST(each_response_without_a_body_has_its_own_request_id, open_blocking(f, 0, 0))
 {
-    enum { CROWD = 10, ID = 22 };
+    enum { CROWD = 10, ID = 40 };
     char ids[2 * CROWD][ID + 1];
     int fds[CROWD];
 
@@ -973,8 +990,11 @@ SERVER_TEST(each_response_without_a_body_has_its_own_request_id, open_blocking(f
 
         ck_assert_int_eq(a.code, 204);
         ck_assert_ptr_nonnull(at);
-        ck_assert_int_eq(sscanf(at, "X-Request-ID: %22s\r\n", ids[i]), 1);
+        ck_assert_int_eq(sscanf(at, "X-Request-ID: %40s\r\n", ids[i]), 1);
         ck_assert_uint_eq(strlen(ids[i]), ID);
+        ck_assert_ptr_nonnull(strstr(a.head, "X-OpenStack-Request-Id: "));
+        ck_assert_int_eq(
+            strncmp(strstr(a.head, "X-OpenStack-Request-Id: ") + 24, ids[i], ID), 0);
         for (int k = 0; k < i; k++)
             ck_assert_str_ne(ids[k], ids[i]);
     }

@@ -108,10 +108,14 @@ START_TEST(a_claim_may_say_how_many_messages_it_wants)
     for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
         gives(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":20}", 60, 60);
         ck_assert_uint_eq(said.limit, 20);
+        gives(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":21}", 60, 60);
+        ck_assert_uint_eq(said.limit, 20);
+        gives(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":9223372036854775807}", 60,
+              60);
+        ck_assert_uint_eq(said.limit, 20);
         gives(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":null}", 60, 60);
         ck_assert_uint_eq(said.limit, 0);
         refused(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":0}", ST_BAD_VALUE);
-        refused(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":21}", ST_BAD_VALUE);
         refused(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":true}", ST_BAD_VALUE);
         refused(claims[i], "{\"ttl\":60,\"grace\":60,\"limit\":\"5\"}", ST_BAD_BODY);
     }
@@ -143,8 +147,8 @@ START_TEST(a_refusal_names_the_member_and_the_options)
           "max_claim_grace)");
     tells(TERMS_RENEW, "{\"grace\":43201}",
           "grace is 43201. It must be an integer between 0 and 43200 (max_claim_grace)");
-    tells(TERMS_CLAIM, "{\"limit\":21}",
-          "limit is 21. It must be an integer between 1 and 20 "
+    tells(TERMS_CLAIM, "{\"limit\":0}",
+          "limit is 0. It must be an integer between 1 and 20 "
           "(max_messages_per_claim_or_pop)");
     tells(TERMS_CLAIM_V1, "{\"ttl\":60}", "grace is required");
     tells(TERMS_RENEW_V1, "{\"grace\":60}", "ttl is required");
