@@ -239,13 +239,14 @@ class Judge:
         ids = defaultdict(set)
         for body, helds in self.held.items():
             ids[body] |= {one.id for one in helds}
-        seen = set()
-        for listed in self.there.values():
+        seen = {}
+        for queue, listed in self.there.items():
             for body, one in listed:
                 ids[body].add(one)
-                if body in seen:
+                # A claim may end, and its message move to DEAD, between the two lists.
+                if body in seen and (seen[body], queue) != (LIMITED, DEAD):
                     self._wrong("double", body, "listed more than once")
-                seen.add(body)
+                seen[body] = queue
         for body, names in ids.items():
             if len(names) > 1:
                 self._wrong("double", body, "it has the ids %s" % sorted(names))

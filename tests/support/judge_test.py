@@ -52,7 +52,10 @@ class JudgeTest(unittest.TestCase):
                                  lost_pops=of(LostPop), waits=of(Wait),
                                  asked=[one for one in of(Asked) if one.body is not None],
                                  lost_claims=[one for one in of(Asked) if one.body is None])
-        there = {"q": [((1, number), "id%d" % number) for number in there]}
+        if not isinstance(there, dict):
+            there = {"q": there}
+        there = {queue: [((1, number), "id%d" % number) for number in numbers]
+                 for queue, numbers in there.items()}
         judge = Judge([producer], [worker], there, END)
         judge.judge(**more)
         return sorted(what for what, _, _ in judge.violations)
@@ -197,6 +200,12 @@ class JudgeTest(unittest.TestCase):
     def test_a_message_has_one_id(self):
         self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 20, name="other"),
                                     deleted(1, 21)), ["double"])
+
+    def test_a_message_is_listed_once(self):
+        for there, expected in (({"q": [1, 1]}, ["double"]), ({DEAD: [1], LIMITED: [1]}, ["double"]),
+                                ({LIMITED: [1], DEAD: [1]}, []), ({LIMITED: [1, 1]}, ["double"])):
+            with self.subTest(there=there):
+                self.assertEqual(self.found(post(1, 0, queue=LIMITED), there=there), expected)
 
     def test_a_long_request_is_late_and_not_lost(self):
         self.assertEqual(self.found(post(1, 0), held(1, END + 1), deleted(1, END + 2),
