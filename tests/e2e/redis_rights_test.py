@@ -164,6 +164,9 @@ class Shards(RedisCase):
         old = cluster.primary_of(slot)
         cluster.move_slot(slot, next(node for node in cluster.primaries() if node is not old))
         self.assert_well(api, "q0")
+        if cluster.can_migrate():
+            cluster.migrate_slot(slot, old)
+            self.assert_well(api, "q0")
         for node in cluster.nodes:
             self.assertEqual(node.say("ACL", "LOG"), [])
 
