@@ -411,6 +411,11 @@ log_started(struct daemon *d)
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
               LOG_I("workers", count_workers(config->workers)),
               LOG_I("max_memory", mem_budget(d->mem)));
+    if (!server_library_is_known())
+        log_event(&d->log, LOG_WARN, "unknown_library",
+                  LOG_S("libmicrohttpd", server_library_version()),
+                  LOG_S("warning", "claimd was tested with 0.9.75 and 1.0. Run its tests "
+                                   "with this version before you use it"));
     log_listeners(d);
     if (d->store_setup.redis != NULL)
         log_event(&d->log, LOG_INFO, "store", LOG_S("kind", "redis"),

@@ -15,7 +15,7 @@
 enum { ELEMENTS_MOST = 1 << 20 }; /* no response of claimd's scripts has as many */
 
 static void *
-create_limited_array(const redisReadTask *task, int elements)
+create_limited_array(const redisReadTask *task, hiredis_count elements)
 {
     const struct hiredis_library *l = task->privdata;
 

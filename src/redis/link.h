@@ -34,9 +34,16 @@
 
 #define HIREDIS_MEMBER(name, function) __typeof__(function) *name;
 
+/* hiredis 1.0 has changed this type. */
+#if HIREDIS_MAJOR < 1
+typedef int hiredis_count;
+#else
+typedef size_t hiredis_count;
+#endif
+
 struct hiredis_library {
     HIREDIS_FUNCTIONS(HIREDIS_MEMBER)
-    void *(*create_array)(const redisReadTask *task, int elements);
+    void *(*create_array)(const redisReadTask *task, hiredis_count elements);
     redisReplyObjectFunctions limited; /* functions of a reader; see link_open() */
 };
 

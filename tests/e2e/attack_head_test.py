@@ -576,12 +576,14 @@ class OneHead(Refusals, unittest.TestCase):
         head = self.line("Transfer-Encoding: chunked", method="POST",
                          target="/v2/queues/behind/messages")
         body = b'{"messages":[{"body":1}]}'
-        for last in (b"0;a\n\r\n", b"0\n\r\n", b"0\r\n\r\n"):
+        # libmicrohttpd 1.0 sees how each line ends, and refuses.
+        for last, statuses in ((b"0;a\n\r\n", {201, 400}), (b"0\n\r\n", {201, 400}),
+                               (b"0\r\n\r\n", {201})):
             with self.subTest(last=last), self.server.connect() as client:
                 client.send(head + b"19\r\n" + body + b"\r\n" + last + post("smuggled"))
                 answer = client.response()
-                self.assertEqual((answer.status, answer.headers["connection"]),
-                                 (201, "close"))
+                self.assertIn(answer.status, statuses)
+                self.assertEqual(answer.headers["connection"], "close")
                 self.assertTrue(client.closed())
         self.assertEqual(self.total("smuggled"), 0)
 

@@ -155,13 +155,13 @@ class Bodies(Case):
         self.assert_last(self.chunked("c1", *body), 201)
         self.assertEqual(self.count("c1"), 1)
 
+    @harness.without_library("1.0.1", "it takes the end of the line for a part of the chunk")
     def test_a_chunked_body_may_have_extensions_and_trailers(self):
         data = request("POST", "/v2/queues/c2/messages",
                        headers=["Transfer-Encoding: chunked"])
         data += b'19;name="x"\r\n{"messages":[{"body":1}]}\r\n0\r\nX-Trailer: yes\r\n\r\n'
         self.assert_last(data, 201)
 
-    @without_tls("libmicrohttpd answers")
     def test_chunk_sizes_that_are_none_are_refused(self):
         for size in (b"xyz", b"-5", b"", b"ffffffffffffffffff"):
             with self.subTest(size=size):
@@ -228,7 +228,6 @@ class Bodies(Case):
             client.send(post("b5", b"x" * (LIMIT + SWALLOWED + 4000000)))
             self.assert_too_large(client.response())
 
-    @without_tls("closed without an answer")
     def test_a_chunked_body_far_too_large_is_refused_before_its_end(self):
         with self.server.connect() as client:
             client.send(self.chunked("b6", *([b"x" * 10000] * 400), end=b""))
@@ -275,29 +274,29 @@ class Heads(Case):
         self.assertEqual(self.talk(data)[0].status, 200)
 
     def test_a_nul_byte_anywhere_in_the_head_is_refused(self):
-        for data in (self.line(target="/v2/queues\0/x"), self.line(target="/\0"),
-                     self.line("X-Extra: a\0b"), self.line("X-Extra: a\0\0\0"),
-                     self.line("X-Extra: a\0\0\0", "X-More: b"),
-                     GOOD.replace(b"GET", b"GE\0T"),
-                     GOOD.replace(b"X-Project-ID: p", b"X-Project-ID: p\0q")):
+        lines = [self.line(target="/v2/queues\0/x"), self.line(target="/\0"),
+                 GOOD.replace(b"GET", b"GE\0T")]
+        headers = [self.line("X-Extra: a\0b"), self.line("X-Extra: a\0\0\0"),
+                   self.line("X-Extra: a\0\0\0", "X-More: b"), self.line("X-Ex\0tra: a"),
+                   GOOD.replace(b"X-Project-ID: p", b"X-Project-ID: p\0q")]
+        # Over TLS, libmicrohttpd 1.0 closes a connection with a NUL in the request line.
+        for data in headers if harness.TLS else lines + headers:
             with self.subTest(data=data):
                 self.assert_refused(data, 400)
-        self.assert_refused_in_head(self.line("X-Ex\0tra: a"), 400)
 
     def test_folded_and_nameless_headers_are_refused(self):
         for extra in (["X-Extra: a", " folded"], [": no name"]):
             with self.subTest(headers=extra):
                 self.assert_refused(self.line(*extra), 400)
-        self.assert_refused_in_head(self.line("no colon"), 400)
+        self.assert_refused(self.line("no colon"), 400)
 
     def test_long_targets_and_headers_are_refused(self):
         # With TLS, the memory for large heads is for browsers.
-        refused, beyond = ((self.assert_refused, 165536) if harness.TLS is None else
-                           (self.assert_refused_in_head, 65536))
-        refused(self.line(target="/v2/queues?" + "x" * 20000), 414)
-        self.assert_refused_in_head(self.line(target="/v2/queues?" + "x" * beyond), 414)
-        refused(self.line("X-Extra: " + "x" * beyond), 431)
-        refused(self.line(*["X-%d: y" % i for i in range(5000)]), 431)
+        beyond = 165536 if harness.TLS is None else 65536
+        self.assert_refused(self.line(target="/v2/queues?" + "x" * 20000), 414)
+        self.assert_refused(self.line(target="/v2/queues?" + "x" * beyond), 414)
+        self.assert_refused(self.line("X-Extra: " + "x" * beyond), 431)
+        self.assert_refused(self.line(*["X-%d: y" % i for i in range(5000)]), 431)
 
     def test_a_head_just_within_the_limit_is_served(self):
         self.assertEqual(self.talk(self.line("X-Extra: " + "x" * 3500))[0].status, 200)
@@ -305,10 +304,41 @@ class Heads(Case):
                          200)
 
     def test_other_versions_of_http_are_refused(self):
-        self.assert_refused_in_head(b"GET / HTTP/2.0\r\n\r\n", 505)
-        self.assert_refused_in_head(b"GET / HTTP/0.9\r\n\r\n", 505)
-        self.assert_refused_in_head(b"GET / HTCPCP/1.0\r\n\r\n", 400)
-        self.assert_refused_in_head(b"GET /\r\n\r\n", 400)
+        self.assert_refused(b"GET / HTTP/2.0\r\n\r\n", 505)
+        self.assert_refused(b"GET / HTTP/0.9\r\n\r\n", 505)
+        self.assert_refused(b"GET / HTCPCP/1.0\r\n\r\n", 400)
+        self.assert_refused(b"GET /\r\n\r\n", 400)
+
+    def test_a_later_malformed_request_is_refused_as_the_first_one(self):
+        for line in (b"GET / HTTP/2.0\r\n\r\n", b"GET /\r\n\r\n", b"GET / x HTTP/1.1\r\n\r\n",
+                     self.line("X-Extra: a", " folded"), self.line("X-Ex\0tra: a"),
+                     self.line("X-Extra : a"), self.line("no colon"), b"GET / HTTP/1.1\r\n\r\n"):
+            with self.subTest(line=line), self.server.connect() as client:
+                client.send(GOOD)
+                self.assertEqual(client.response().status, 200)
+                client.send(line)
+                answer = client.last_response()
+                self.assertIn(answer.status, (400, 505))
+                self.assertEqual(answer.headers["content-type"], "application/json")
+                self.assertEqual(answer.headers["connection"], "close")
+
+    def test_a_malformed_request_ends_no_other_one(self):
+        """claimd does not know whose it is if several connections have a part of a head."""
+        others = [self.server.connect() for _ in range(3)]
+        for i, other in enumerate(others):
+            other.send(GOOD)
+            self.assertEqual(other.response().status, 200)
+            other.send(GOOD[:10 * (i + 1)])
+        for line in (b"GET / HTTP/2.0\r\n\r\n", self.line("X-Ex\0tra: a")):
+            with self.server.connect() as client:
+                client.send(GOOD)
+                self.assertEqual(client.response().status, 200)
+                client.send(line)
+                self.assertIn(client.last_response().status, (400, 505))
+        for i, other in enumerate(others):
+            with other:
+                other.send(GOOD[10 * (i + 1):])
+                self.assertEqual(other.response().status, 200)
 
     def test_noise_ends_the_connection_and_nothing_else(self):
         for noise in (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(300),

@@ -64,6 +64,9 @@ void server_measure(struct server *s, struct metrics *metrics);
 /* The version of libmicrohttpd in use, a literal. */
 const char *server_library_version(void);
 
+/* True for a version of libmicrohttpd that claimd was tested with. */
+bool server_library_is_known(void);
+
 /* Frees a server, which need not be drained. NULL is fine. */
 void server_free(struct server *s);
 

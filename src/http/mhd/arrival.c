@@ -1,6 +1,7 @@
 #include "claimd/base/invariant.h"
 #include "http/mhd/internal.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <strings.h>
 #include <sys/epoll.h>
@@ -18,6 +19,10 @@
  * host. With TLS only the ClientHello can be seen. A connection with a small block whose later
  * request has a large head is refused and closed (431). The next connection of this client begins
  * with the large head. A connection without a byte has no block at all.
+ *
+ * libmicrohttpd does not tell which connection a malformed request line is from, and closes some
+ * without a response. Most malformed heads are the first of a connection, so claimd refuses them
+ * here.
  */
 
 /* FIRST_MOST: bytes to look at. FIRST_PART: the head goes on behind so many bytes, so it is large. */
@@ -60,6 +65,103 @@ arrival_wants_large(struct bytes first)
             return true;
     }
     return false;
+}
+
+/* ------------------------------------------------------------------ syntax */
+
+/* Cuts off a line with its end. False if the line is incomplete: *line is the rest. */
+static bool
+cut_line(struct bytes *rest, struct bytes *line)
+{
+    const char *end = memchr(rest->data, '\n', rest->len);
+
+    *line = *rest;
+    if (end == NULL)
+        return false;
+    line->len = (size_t)(end - line->data) + 1;
+    *rest = bytes_of(end + 1, rest->len - line->len);
+    return true;
+}
+
+/* Removes CR LF. False if the line ends otherwise, or has a NUL or CR before. */
+static bool
+trim_line_end(struct bytes *line)
+{
+    if (line->len < 2 || line->data[line->len - 2] != '\r')
+        return false;
+    line->len -= 2;
+    return memchr(line->data, '\r', line->len) == NULL &&
+           memchr(line->data, '\0', line->len) == NULL;
+}
+
+/* True if the text has no blanks or control characters. */
+static bool
+is_solid(struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.data[i] <= ' ')
+            return false;
+    return true;
+}
+
+static enum refusal
+check_version(struct bytes version)
+{
+    static const struct bytes name = BYTES_LIT("HTTP/");
+    const char *number;
+
+    if (version.len != name.len + 3 ||
+        !bytes_equal(bytes_of(version.data, name.len), name))
+        return REFUSAL_BAD_HEAD;
+    number = version.data + name.len;
+    if (!isdigit((unsigned char)number[0]) || number[1] != '.' ||
+        !isdigit((unsigned char)number[2]))
+        return REFUSAL_BAD_HEAD;
+    return number[0] == '1' ? REFUSAL_NONE : REFUSAL_VERSION;
+}
+
+static enum refusal
+check_request_line(struct bytes line)
+{
+    struct bytes method, target;
+
+    if (!trim_line_end(&line))
+        return REFUSAL_BAD_HEAD;
+    method = bytes_cut(&line, ' ');
+    target = bytes_cut(&line, ' ');
+    if (method.len == 0 || target.len == 0 || !is_solid(method) || !is_solid(target))
+        return REFUSAL_BAD_HEAD;
+    return check_version(line);
+}
+
+static bool
+is_header(struct bytes line)
+{
+    struct bytes name;
+
+    if (!trim_line_end(&line) || memchr(line.data, ':', line.len) == NULL)
+        return false;
+    name = bytes_cut(&line, ':');
+    return name.len > 0 && is_solid(name);
+}
+
+enum refusal
+arrival_check(struct bytes first)
+{
+    static const struct bytes empty = BYTES_LIT("\r\n");
+    struct bytes rest = first, line;
+    enum refusal wrong;
+
+    /* One empty line may come before a request (RFC 9112, section 2.2). */
+    if (rest.len >= empty.len && bytes_equal(bytes_of(rest.data, empty.len), empty))
+        rest = bytes_of(rest.data + empty.len, rest.len - empty.len);
+    if (!cut_line(&rest, &line))
+        return REFUSAL_NONE;
+    wrong = check_request_line(line);
+    while (wrong == REFUSAL_NONE && cut_line(&rest, &line) && !bytes_equal(line, empty))
+        if (!is_header(line))
+            wrong = REFUSAL_BAD_HEAD;
+    return wrong;
 }
 
 /* ------------------------------------------------------------------ TLS */
@@ -140,17 +242,41 @@ arrival_close(struct mhd *m, struct conn *c)
     http_on_closed(c);
 }
 
+/* Responds and closes, and frees the connection. */
+static void
+arrival_refuse(struct mhd *m, struct conn *c, enum refusal which)
+{
+    const int fd = c->fd;
+
+    http_on_target(c, "");
+    if (c->exchange == NULL) { /* there is no memory */
+        arrival_close(m, c);
+        return;
+    }
+    mhd_set_phase(m, c, CONN_RESPONDING);
+    mhd_refuse_past(c->exchange, which);
+    http_on_ended(c, false);
+    if (c->mhd.watched)
+        (void)epoll_ctl(m->config.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    http_on_closed(c);
+    (void)close(fd);
+}
+
 void
 arrival_look(struct mhd *m, struct conn *c)
 {
     char data[FIRST_MOST];
     ssize_t n = recv(c->fd, data, sizeof(data), MSG_PEEK | MSG_DONTWAIT);
     struct bytes first = bytes_of(data, n > 0 ? (size_t)n : 0);
+    const bool tls = c->kind == LISTEN_TLS;
+    enum refusal wrong = n > 0 && !tls ? arrival_check(first) : REFUSAL_NONE;
 
+    if (wrong != REFUSAL_NONE) {
+        arrival_refuse(m, c, wrong);
+        return;
+    }
     if (n > 0) {
-        mhd_admit(m, c,
-                  c->kind == LISTEN_TLS ? arrival_is_browser(first)
-                                        : arrival_wants_large(first));
+        mhd_admit(m, c, tls ? arrival_is_browser(first) : arrival_wants_large(first));
         return;
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR) &&

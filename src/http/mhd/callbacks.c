@@ -52,10 +52,10 @@ head_space_suffices(size_t block, const struct head_use *use)
 /* ------------------------------------------------------------------ headers */
 
 /*
- * libmicrohttpd is lenient: it cuts texts at NUL bytes, joins folded lines wrongly, uses the first
- * of several Content-Lengths, and prefers Transfer-Encoding to them. claimd refuses a head that two
- * parsers could read differently. So no client can smuggle a request past a proxy, and claimd
- * stores what was sent.
+ * claimd refuses a head that two parsers could read differently. So no client can smuggle a request
+ * past a proxy, and claimd stores what was sent. libmicrohttpd uses the first of several
+ * Content-Lengths, and the first Transfer-Encoding. 0.9.75 prefers Transfer-Encoding to them, cuts
+ * texts at NUL bytes, and joins folded lines wrongly.
  */
 
 static const struct bytes name_length = BYTES_LIT("Content-Length");
@@ -69,13 +69,14 @@ static const struct bytes value_continue = BYTES_LIT("100-continue");
 struct head_reader {
     struct request *req;
     struct head *head;
+    bool strict;     /* of libmicrohttpd: the addresses need no check */
     const char *end; /* of the text in front of the next header, without CR LF */
     size_t lengths, encodings; /* headers of this name */
     enum status st;
 };
 
 /*
- * libmicrohttpd writes a NUL over each byte of CR LF. So the next line begins this many bytes behind
+ * libmicrohttpd 0.9.75 writes a NUL over each byte of CR LF. So the next line begins this many bytes behind
  * the text of the last one. Otherwise a line ends with a bare LF, or libmicrohttpd has cut a text at
  * a NUL of the client, or moved a folded line.
  */
@@ -167,8 +168,8 @@ read_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
     (void)kind; /* always MHD_HEADER_KIND */
     p->head->use.records++;
     /* A first line that begins with a blank folds the request line. */
-    if (key != p->end + LINE_END || key_len == 0 || is_blank(key[0]) ||
-        is_blank(key[key_len - 1]))
+    if (!p->strict && (key != p->end + LINE_END || key_len == 0 || is_blank(key[0]) ||
+                       memchr(key, ' ', key_len) != NULL || is_blank(key[key_len - 1])))
         p->st = ST_BAD_VALUE;
     p->end = text + text_len;
     if (which != API_HEADER_COUNT)
@@ -204,8 +205,10 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
 {
     struct MHD_Connection *connection = ex->conn->mhd.connection;
     const struct bytes target = ex->raw_target;
-    struct head_reader p = {
-        .req = &ex->request, .head = &ex->head, .end = version + strlen(version)};
+    struct head_reader p = {.req = &ex->request,
+                            .head = &ex->head,
+                            .strict = m->strict,
+                            .end = version + strlen(version)};
     size_t size =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
             ->header_size;
@@ -226,11 +229,13 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
     }
     /*
      * The head ends with an empty line. A CR that is left is inside of a line, and other parsers may
-     * see the end of a line there. HTTP/1.1 requires a Host.
+     * see the end of a line there.
      */
-    if (end != p.end + 2 * LINE_END || memchr(method, '\r', size) != NULL ||
-        (!bytes_present(ex->request.headers[API_HEADER_HOST]) &&
-         strcmp(version, "HTTP/1.1") == 0))
+    if (!m->strict && (end != p.end + 2 * LINE_END || memchr(method, '\r', size) != NULL))
+        return REFUSAL_BAD_HEAD;
+    /* HTTP/1.1 requires a Host. */
+    if (!bytes_present(ex->request.headers[API_HEADER_HOST]) &&
+        strcmp(version, "HTTP/1.1") == 0)
         return REFUSAL_BAD_HEAD;
     if (p.lengths > 1 || p.encodings > 1 || (p.lengths > 0 && p.encodings > 0))
         return REFUSAL_BAD_HEAD;
@@ -277,7 +282,7 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
 }
 
 /*
- * Refuses a piece if the line in front of it, with the size of the chunk, ends with a bare LF:
+ * Refuses a piece if libmicrohttpd is lenient and the line in front of it, with the size of the chunk, ends with a bare LF:
  * other parsers may not see the end of the line there. claimd sees the line only if it came
  * together with the chunk. Otherwise the piece is at the address of the last one.
  */
@@ -287,7 +292,8 @@ pass_body(struct conn *c, const char *data, size_t len)
     const struct head *head = &c->exchange->head;
     bool next;
 
-    if (head->chunked && data != head->end && data[-1] == '\n' && data[-2] != '\r') {
+    if (!mhd_of(c)->strict && head->chunked && data != head->end && data[-1] == '\n' &&
+        data[-2] != '\r') {
         mhd_refuse_past(c->exchange, REFUSAL_CHUNKS);
         return false;
     }
@@ -458,23 +464,47 @@ find_only_head(const struct mhd *m)
     return NULL;
 }
 
-/* The only connection with a part of a head. NULL if there is none or more than one. */
-static struct conn *
-find_only_part(const struct mhd *m)
+/* Connections to look at, because clients can have many that send nothing. */
+enum { PARTS_MOST = 64 };
+
+/*
+ * True if libmicrohttpd can be reading a head from it. 0.9.75 has the same page for a trailer, too.
+ */
+static bool
+can_have_part(const struct mhd *m, const struct conn *c)
 {
-    const struct list *head = &m->config.table->phases[CONN_RECEIVING];
+    if (c->mhd.daemon != m->running || c->mhd.connection == NULL || c->mhd.suspended)
+        return false;
+    return c->exchange == NULL || c->exchange->state == EXCHANGE_HEAD ||
+           (!m->strict && list_linked(&c->mhd.chunked));
+}
+
+/*
+ * The only connection of the running daemon with a part of a head. waiting: or with a part of a
+ * request line, for which there was no callback. NULL if there is none, or may be more than one.
+ */
+static struct conn *
+find_only_part(const struct mhd *m, bool waiting)
+{
+    static const enum conn_phase phases[] = {CONN_RECEIVING, CONN_WAITING};
     struct conn *only = NULL;
+    int left = PARTS_MOST;
 
-    for (const struct list *at = head->next; at != head; at = at->next) {
-        struct conn *c = container_of(at, struct conn, link);
+    for (size_t i = 0; i < (waiting ? 2U : 1U); i++) {
+        const struct list *head = &m->config.table->phases[phases[i]];
 
-        if (c->exchange != NULL && c->exchange->state != EXCHANGE_HEAD)
-            continue;
-        if (only != NULL)
-            return NULL;
-        only = c;
+        for (const struct list *at = head->next; at != head; at = at->next) {
+            struct conn *c = container_of(at, struct conn, link);
+
+            if (left-- == 0)
+                return NULL;
+            if (can_have_part(m, c) && only != NULL)
+                return NULL;
+            if (can_have_part(m, c))
+                only = c;
+        }
     }
-    return only != NULL && only->exchange != NULL ? only : NULL;
+    return only;
 }
 
 /* The only connection in the middle of a chunked body. NULL if there is none or more than one. */
@@ -495,33 +525,37 @@ find_only_chunked(const struct mhd *m)
     return only;
 }
 
+/* The pages of libmicrohttpd name the part of the request that they are about. */
+static bool
+is_about_chunks(const char *page)
+{
+    return strstr(page, "chunk") != NULL || strstr(page, "footer") != NULL;
+}
+
 void
-mhd_replace_page(struct mhd *m, unsigned code)
+mhd_replace_page(struct mhd *m, unsigned code, const char *page)
 {
     struct conn *c = find_only_head(m);
     enum refusal which = REFUSAL_BAD_HEAD;
 
-    if (c == NULL && code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE) {
-        c = find_only_part(m);
-    } else if (c == NULL) {
-        c = find_only_chunked(m);
+    if (c == NULL)
+        c = is_about_chunks(page)
+                ? find_only_chunked(m)
+                : find_only_part(m, code != MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE);
+    if (c != NULL && c->exchange == NULL)
+        http_on_target(c, "");
+    if (c == NULL || c->exchange == NULL || c->exchange->code != 0)
+        return;
+    if (list_linked(&c->mhd.chunked))
         which = REFUSAL_CHUNKS;
-    }
-    if (c == NULL || c->exchange->code != 0)
-        return;
-    /* Over TLS, the built-in page is better than none. */
-    if (c->mhd.tls != NULL && which == REFUSAL_CHUNKS)
-        return;
-    if (c->mhd.tls != NULL && code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE) {
-        c->exchange->code = (int)code;
-        return;
-    }
     if (code == MHD_HTTP_CONTENT_TOO_LARGE)
         which = REFUSAL_BEYOND;
     else if (code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE)
         which = REFUSAL_HEADERS;
+    else if (code == MHD_HTTP_URI_TOO_LONG)
+        which = REFUSAL_TARGET;
+    else if (code == MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED)
+        which = REFUSAL_VERSION;
     mhd_refuse_past(c->exchange, which);
     (void)shutdown(c->fd, SHUT_WR); /* discards the built-in page */
-    if (c->mhd.tls != NULL)         /* mhd_on_request() must not respond, either */
-        mhd_set_phase(m, c, CONN_CLOSING);
 }

@@ -17,8 +17,41 @@ enum { RUNS_IN_A_ROW = 16 };
  */
 enum { IDLE_POLLS = 8, NAP_MS = 10 };
 
-/* The line that libmicrohttpd logs before it sends a built-in page; the status comes first. */
+/* The line that libmicrohttpd logs before it sends a built-in page; with the status and the page. */
 static const char built_in_page[] = "Error processing request";
+
+/* ------------------------------------------------------------------ versions */
+
+/*
+ * libmicrohttpd 1.0 has the soname of 0.9.75, so the version is known only at run time. It differs
+ * in two ways that matter here:
+ *
+ * - It queues a new connection and opens it later, unless a flag says that the daemon has one
+ *   thread. 0.9.75 ignores the flag.
+ * - It refuses malformed heads and chunks if it is strict. 0.9.75 leaves them to claimd, which sees
+ *   from the addresses of the texts whether anything was cut out between them (callbacks.c).
+ */
+enum { NO_THREAD_SAFETY = 1 << 19 };
+
+static bool
+strict_library(void)
+{
+    return strncmp(MHD_get_version(), "0.", 2) != 0;
+}
+
+const char *
+server_library_version(void)
+{
+    return MHD_get_version();
+}
+
+bool
+server_library_is_known(void)
+{
+    const char *version = MHD_get_version();
+
+    return strcmp(version, "0.9.75") == 0 || strncmp(version, "1.0.", 4) == 0;
+}
 
 /* ------------------------------------------------------------------ opening */
 
@@ -33,8 +66,11 @@ log_mhd(void *cls, const char *format, va_list args)
     if (strncmp(format, built_in_page, sizeof(built_in_page) - 1) == 0) {
         va_list copy;
 
+        unsigned code;
+
         va_copy(copy, args);
-        mhd_replace_page(m, va_arg(copy, unsigned));
+        code = va_arg(copy, unsigned);
+        mhd_replace_page(m, code, va_arg(copy, const char *));
         va_end(copy);
     }
     if (!log_wants(log, LOG_DEBUG))
@@ -57,7 +93,8 @@ daemon_start(struct mhd *m, bool tls, size_t block)
 {
     const struct server_config *server = m->config.server;
     const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
-                           MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0);
+                           MHD_ALLOW_SUSPEND_RESUME | NO_THREAD_SAFETY |
+                           (tls ? MHD_USE_TLS : 0);
     /*
      * libmicrohttpd's own time limit counts from the last byte, and reads the clock six times a
      * request. It is off if the limits of the phases end each connection before.
@@ -78,8 +115,9 @@ daemon_start(struct mhd *m, bool tls, size_t block)
         mhd_on_completed, m, MHD_OPTION_NOTIFY_CONNECTION, mhd_on_connection, m,
         MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, m, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         block, MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->max_connections + 1,
-        MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, tls ? MHD_OPTION_ARRAY : MHD_OPTION_END,
-        of_tls, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, MHD_OPTION_STRICT_FOR_CLIENT,
+        m->strict ? 1 : 0, tls ? MHD_OPTION_ARRAY : MHD_OPTION_END, of_tls,
+        MHD_OPTION_END);
 }
 
 static void
@@ -157,6 +195,7 @@ mhd_open(const struct mhd_config *config, struct mhd **out)
     if (m == NULL)
         return ST_NO_MEMORY;
     m->config = *config;
+    m->strict = strict_library();
     choose_blocks(m, server->max_header_bytes, server->max_headers);
     list_init(&m->pending_suspend);
     list_init(&m->chunked);
@@ -220,12 +259,6 @@ mhd_close(struct mhd *m)
         MHD_destroy_response(m->empty);
     mem_free(mem, m->daemons);
     mem_free(mem, m);
-}
-
-const char *
-server_library_version(void)
-{
-    return MHD_get_version();
 }
 
 /* ------------------------------------------------------------------ connections */
@@ -297,10 +330,7 @@ mhd_add(struct mhd *m, struct conn *c)
 {
     c->mhd.daemon = &m->daemons[0];
     http_on_opened(c);
-    if (m->large_block == 0)
-        mhd_admit(m, c, false);
-    else
-        arrival_look(m, c);
+    arrival_look(m, c);
 }
 
 void
@@ -373,6 +403,7 @@ run_daemon(struct mhd *m, struct mhd_daemon *d)
     int64_t now_ms = m->config.round->now_ms;
 
     m->called = d->due = false;
+    m->running = d;
     for (int i = 0; i < runs && left == 0; i++) {
         (void)MHD_run(d->daemon); /* fails only after a shutdown */
         while ((link = list_pop(&m->pending_suspend)) != NULL)
@@ -383,7 +414,7 @@ run_daemon(struct mhd *m, struct mhd_daemon *d)
             return INT64_MAX;
         }
     }
-    if (left == 0)
+    if (left == 0 && !m->strict)
         chunk_watchdog(m, d);
     d->idle_polls = left == 0 && !m->called ? d->idle_polls + 1 : 0;
     if (d->idle_polls >= IDLE_POLLS)

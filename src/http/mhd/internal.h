@@ -37,6 +37,7 @@ struct mhd {
     struct mhd_config config;
     struct mhd_daemon *daemons; /* owned; the first `count` are open */
     size_t count, capacity;
+    bool strict; /* libmicrohttpd refuses malformed heads and chunks: strict_library() */
     struct MHD_Response *no_memory; /* owned; a prepared response */
     struct MHD_Response *empty; /* owned; for all responses without a body or headers */
     char *empty_id;             /* borrowed; the place of its request ids */
@@ -44,7 +45,8 @@ struct mhd {
     size_t block;               /* memory of most connections */
     size_t large_block;         /* memory of a connection for large heads; 0: none */
     struct conn *adding;        /* within MHD_add_connection() */
-    bool called;                /* the daemon that runs has called a callback */
+    const struct mhd_daemon *running; /* that runs, or ran last; NULL: none did */
+    bool called;                      /* the daemon that runs has called a callback */
     struct list pending_suspend, chunked, ended, tls_pending, tls_handshaking;
 };
 
@@ -81,6 +83,9 @@ bool arrival_wants_large(struct bytes first);
 /* The same for the first bytes of a connection with TLS. */
 bool arrival_is_browser(struct bytes hello);
 
+/* Why to refuse a request with these first bytes of its head. They may be all of it, or more. */
+enum refusal arrival_check(struct bytes first);
+
 /* Gives a connection to libmicrohttpd, or waits for its first bytes, or closes it. */
 void arrival_look(struct mhd *m, struct conn *c);
 
@@ -100,16 +105,17 @@ void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **sock
                        enum MHD_ConnectionNotificationCode what);
 
 /*
- * libmicrohttpd is about to send a built-in page, and does not tell to which connection. Two kinds
- * of connections get a document of claimd past libmicrohttpd, and nothing more:
+ * libmicrohttpd is about to send a built-in page, and does not tell to which connection. One of
+ * these gets a document of claimd past libmicrohttpd, and nothing more:
  *
  * - the one with a whole head that libmicrohttpd cannot read (Content-Length is no number, or the
- *   cookies do not fit into its memory), because libmicrohttpd would respond twice
- * - the only one in the middle of a chunked body, because its chunks are malformed
+ *   cookies do not fit into its memory), because libmicrohttpd 0.9.75 would respond twice
+ * - the only one in the middle of a chunked body, if the page is about chunks
+ * - the only one of the running daemon that can have sent a part of a head
  *
- * Any other connection gets the built-in page.
+ * Otherwise the client gets the built-in page.
  */
-void mhd_replace_page(struct mhd *m, unsigned code);
+void mhd_replace_page(struct mhd *m, unsigned code, const char *page);
 
 /*
  * The memory of a connection, for heads of at most this size and so many lines, with cookies of at
@@ -128,7 +134,7 @@ struct MHD_Response *mhd_make_refusal(enum refusal which, bool closing, const ch
 /* Makes m->empty. False without memory. */
 bool mhd_make_empty(struct mhd *m);
 
-/* Refuses past libmicrohttpd, which must then close. With TLS the client gets no response. */
+/* Refuses past libmicrohttpd, which must then close. */
 void mhd_refuse_past(struct exchange *ex, enum refusal which);
 
 /* ------------------------------------------------------------------ sockets.c */

@@ -15,7 +15,8 @@
  *
  *   daemon.c     Daemons and their options. A daemon has at most 512 connections, because resuming
  *                one walks all suspended ones. A daemon that always claims to have work takes naps.
- *   arrival.c    Waits for the first bytes of a connection, which tell how much memory its heads need.
+ *   arrival.c    Waits for the first bytes of a connection, which tell how much memory its heads need,
+ *                and refuses them if they are malformed.
  *   callbacks.c  From libmicrohttpd's callbacks to the functions http_on_*. claimd replaces the
  *                built-in HTML pages where it knows the connection. It refuses a head that two
  *                parsers could read differently, and a head that leaves too little of the
@@ -46,6 +47,7 @@ enum refusal {
     REFUSAL_CHUNKS,    /* 400: malformed chunks */
     REFUSAL_BEYOND,    /* 413: a length of more than 64 bits */
     REFUSAL_TARGET,    /* 414: a request line beyond the limit */
+    REFUSAL_VERSION,   /* 505: neither HTTP/1.0 nor HTTP/1.1 */
     REFUSAL_HEADERS,   /* 431: too many headers, or no space for a response behind them */
     REFUSAL_COUNT
 };
@@ -143,8 +145,8 @@ void mhd_resume(struct conn *c);
 
 /*
  * Closes a connection, and frees it if it has not sent a byte yet. Otherwise its phase becomes
- * CONN_CLOSING, and libmicrohttpd notices. why: sends this refusal first, if no response has begun
- * and there is no TLS. REFUSAL_NONE: sends nothing.
+ * CONN_CLOSING, and libmicrohttpd notices. why: sends this refusal first, if no response has begun.
+ * REFUSAL_NONE: sends nothing.
  */
 void mhd_end(struct conn *c, enum refusal why);
 
@@ -157,9 +159,8 @@ void mhd_end(struct conn *c, enum refusal why);
 bool mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces);
 
 /*
- * Refuses the request of c, which has no exchange if there was no memory for one. In the middle of
- * a body, or before it without TLS, the document goes past libmicrohttpd. False: the connection
- * must be closed.
+ * Refuses the request of c, which has no exchange if there was no memory for one. False: the
+ * connection must be closed.
  */
 bool mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing);
 

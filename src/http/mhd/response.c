@@ -264,6 +264,9 @@ static const struct refusal_row rows[REFUSAL_COUNT] = {
     [REFUSAL_TARGET] = {414, "URI Too Long", NULL,
                         DOCUMENT("Request target too long",
                                  "The request line is longer than max_header_size.")},
+    [REFUSAL_VERSION] = {505, "HTTP Version Not Supported", NULL,
+                         DOCUMENT("HTTP version not supported",
+                                  "The version of HTTP must be 1.0 or 1.1.")},
     [REFUSAL_HEADERS] = {431, "Request Header Fields Too Large", NULL,
                          DOCUMENT("Request header fields too large",
                                   "The request has more than max_headers headers and "
@@ -295,12 +298,45 @@ mhd_make_refusal(enum refusal which, bool closing, const char *id)
     return mr;
 }
 
+/* The whole response of a refusal. Returns its length. */
+static size_t
+format_refusal(enum refusal which, const char *id, char *out, size_t cap)
+{
+    const struct refusal_row *row = &rows[which];
+    int len =
+        snprintf(out, cap,
+                 "HTTP/1.1 %d %s\r\n"
+                 "Connection: close\r\n"
+                 "Content-Type: application/json\r\n"
+                 "Content-Length: %zu\r\n"
+                 "X-Request-ID: %s%s%s%s%s\r\n"
+                 "%s%s%s"
+                 "\r\n%s",
+                 row->code, row->reason, strlen(row->document), id, again, id, no_store,
+                 no_sniff, row->retry_after == NULL ? "" : "Retry-After: ",
+                 row->retry_after == NULL ? "" : row->retry_after,
+                 row->retry_after == NULL ? "" : "\r\n", row->document);
+
+    ENSURE(len > 0 && (size_t)len < cap);
+    return (size_t)len;
+}
+
+enum { REFUSAL_CAP = 1024 };
+
 void
 mhd_refuse_past(struct exchange *ex, enum refusal which)
 {
+    gnutls_session_t tls = ex->conn->mhd.tls;
+    char text[REFUSAL_CAP];
+
     ENSURE(which > REFUSAL_NONE && which < REFUSAL_COUNT);
-    if (ex->conn->mhd.tls == NULL) /* clear text would break a stream of TLS */
+    if (tls == NULL) {
         mhd_refuse_socket(ex->conn->fd, which, ex->id);
+    } else { /* the socket has space, because no response is under way */
+        (void)gnutls_record_send(tls, text,
+                                 format_refusal(which, ex->id, text, sizeof(text)));
+        (void)gnutls_bye(tls, GNUTLS_SHUT_WR);
+    }
     ex->code = rows[which].code;
     ex->sent = strlen(rows[which].document);
     ex->conn->linger = true;
@@ -308,7 +344,7 @@ mhd_refuse_past(struct exchange *ex, enum refusal which)
 
 /*
  * In the middle of a body libmicrohttpd accepts no response, and after a bad head its memory may
- * lack space for one. In both cases the document goes past libmicrohttpd, except with TLS.
+ * lack space for one. So the document goes past libmicrohttpd.
  */
 bool
 mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)
@@ -316,8 +352,7 @@ mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)
     struct exchange *ex = c->exchange;
     struct MHD_Response *mr;
 
-    if (ex != NULL &&
-        (c->mhd.in_body || (c->mhd.tls == NULL && which != REFUSAL_NO_MEMORY))) {
+    if (ex != NULL && (c->mhd.in_body || which != REFUSAL_NO_MEMORY)) {
         mhd_refuse_past(ex, which);
         return false;
     }
@@ -333,22 +368,8 @@ mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)
 void
 mhd_refuse_socket(int fd, enum refusal which, const char *id)
 {
-    const struct refusal_row *row = &rows[which];
-    char text[1024];
-    int len =
-        snprintf(text, sizeof(text),
-                 "HTTP/1.1 %d %s\r\n"
-                 "Connection: close\r\n"
-                 "Content-Type: application/json\r\n"
-                 "Content-Length: %zu\r\n"
-                 "X-Request-ID: %s%s%s%s%s\r\n"
-                 "%s%s%s"
-                 "\r\n%s",
-                 row->code, row->reason, strlen(row->document), id, again, id, no_store,
-                 no_sniff, row->retry_after == NULL ? "" : "Retry-After: ",
-                 row->retry_after == NULL ? "" : row->retry_after,
-                 row->retry_after == NULL ? "" : "\r\n", row->document);
+    char text[REFUSAL_CAP];
+    size_t len = format_refusal(which, id, text, sizeof(text));
 
-    ENSURE(len > 0 && (size_t)len < sizeof(text));
-    (void)send(fd, text, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT); /* see mhd.h */
+    (void)send(fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT); /* see mhd.h */
 }

@@ -57,6 +57,62 @@ START_TEST(browsers_and_proxies_need_more)
     }
 }
 
+START_TEST(well_formed_heads_are_admitted)
+{
+    static const char *const heads[] = {
+        LINE "\r\n",
+        LINE "X-Empty:\r\nX-Colons: a:b : c\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET / HTTP/1.9\r\n\r\n",
+        "\r\n" LINE "\r\n",
+        LINE "\r\nGET\nno head\r\n", /* behind the head */
+        "G",
+        "GET / HT",
+        LINE "X-Par",
+        LINE "X-Part: a\r",
+    };
+
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+        ck_assert_msg(arrival_check(bytes_str(heads[i])) == REFUSAL_NONE, "%s", heads[i]);
+}
+
+START_TEST(malformed_heads_are_refused)
+{
+    static const struct {
+        struct bytes head;
+        enum refusal why;
+    } cases[] = {
+        {BYTES_LIT("GET /\r\n\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET / \r\n\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET  / HTTP/1.1\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(" GET / HTTP/1.1\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET /a b HTTP/1.1\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET /\ta HTTP/1.1\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET /\0a HTTP/1.1\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET / HTTP/1.1 \r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET / HTTP/1.1\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET / HTTP/1.10\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET / http/1.1\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("GET / HTTP/2.0\r\n"), REFUSAL_VERSION},
+        {BYTES_LIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), REFUSAL_VERSION},
+        {BYTES_LIT("GET / HTTP/0.9\r\n"), REFUSAL_VERSION},
+        {BYTES_LIT("\n" LINE "\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT("\r\n\r\n" LINE "\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(LINE "no colon\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(LINE ": no name\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(LINE " folded: a\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(LINE "X-Extra : a\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(LINE "X Extra: a\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(LINE "X-Extra: a\0\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(LINE "X-Extra: a\rb\r\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(LINE "X-Extra: a\n"), REFUSAL_BAD_HEAD},
+        {BYTES_LIT(LINE "X-Extra: a\r\n\n"), REFUSAL_BAD_HEAD},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        ck_assert_msg(arrival_check(cases[i].head) == cases[i].why, "case %d", (int)i);
+}
+
 START_TEST(a_body_is_no_head)
 {
     ck_assert(!is_large("POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n\nCookie: a=b"));

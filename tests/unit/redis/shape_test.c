@@ -3,6 +3,8 @@
 #include "support/check_main.h"
 #include "support/resp.h"
 
+#include <string.h>
+
 enum { WORDS = 64 };
 
 /* The response that is being written. */
