@@ -178,6 +178,22 @@ API_TEST_WITH(a_token_can_be_shown_and_exchanged_for_another_project, open_stub(
     ck_assert_str_eq(api_pick(f, "tenants.0.id"), "blue");
     ck_api(f, "GET", "/identity/v3/auth/catalog", NULL, 200, NULL);
     ck_assert_str_eq(api_pick(f, "catalog.0.type"), "identity");
+    ck_api(f, "GET", "/identity/v3/services", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "services.0.id"), "identity");
+    ck_assert_str_eq(api_pick(f, "services.3.type"), "rax:queues");
+    ck_api(f, "GET", "/identity/v3/services?type=messaging", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "services.0.id"), "messaging");
+    ck_api(f, "GET", "/identity/v3/services?type=compute", NULL, 200, NULL);
+    ck_api_body(f, "{'services':[],'links':{'next':null,'previous':null}}");
+    ck_api(f, "GET", "/identity/v3/endpoints", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "endpoints.11.url"), "http://queues.test:8888/v1/blue");
+    ck_api(f, "GET", "/identity/v3/endpoints?service_id=messaging&interface=internal",
+           NULL, 200, NULL);
+    ck_api_body(f, "{'endpoints':[{'id':'messaging-internal','service_id':'messaging',"
+                   "'interface':'internal','region':'DFW','region_id':'DFW',"
+                   "'url':'http://queues.test:8888','enabled':true}],"
+                   "'links':{'next':null,'previous':null}}");
+    ck_api(f, "POST", "/identity/v3/services", NULL, 405, NULL);
     ck_api(f, "DELETE", V3, NULL, 204, NULL);
     log_in(f, V3,
            api_text(f,

@@ -149,8 +149,19 @@ is_host(struct bytes host)
     return host.len > 0;
 }
 
-/* The parts of openapi/identity.json. Those up to CATALOG have links. */
-enum part { VERSIONS, V3, V2, TOKEN, ACCESS, CATALOG, PROJECTS, TENANTS };
+/* The parts of openapi/identity.json. Those up to ENDPOINTS have links. */
+enum part {
+    VERSIONS,
+    V3,
+    V2,
+    TOKEN,
+    ACCESS,
+    CATALOG,
+    SERVICES,
+    ENDPOINTS,
+    PROJECTS,
+    TENANTS
+};
 
 static bool
 request_is_secure(const struct request *req)
@@ -176,13 +187,37 @@ identity_origin(struct context *ctx, struct bytes *out)
     return bytes_present(*out) ? ST_OK : ST_NO_MEMORY;
 }
 
+/* True unless a parameter of the query names another one. */
+static bool
+is_selected(const struct context *ctx, const char *parameter, const char *name)
+{
+    struct bytes wanted = query_get(&ctx->query, parameter);
+
+    return !bytes_present(wanted) || bytes_equal_str(wanted, name);
+}
+
+/* The id of a service is its type. */
+static bool
+shows_service(const struct context *ctx, enum part part, const char *type)
+{
+    if (part == SERVICES)
+        return is_selected(ctx, "type", type);
+    return part != ENDPOINTS || is_selected(ctx, "service_id", type);
+}
+
+static bool
+shows_interface(const struct context *ctx, enum part part, const char *name)
+{
+    return part != ENDPOINTS || is_selected(ctx, "interface", name);
+}
+
 static enum status
 identity_respond(struct context *ctx, int code, enum part part,
                  const struct auth_caller *caller, struct bytes token)
 {
     char issued[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
     struct bytes origin = BYTES_NONE, path;
-    enum status st = part <= CATALOG ? identity_origin(ctx, &origin) : ST_OK;
+    enum status st = part <= ENDPOINTS ? identity_origin(ctx, &origin) : ST_OK;
 
     if (st == ST_OK)
         st = uri_segment(ctx->req->arena, caller->project, &path);
@@ -198,6 +233,15 @@ identity_respond(struct context *ctx, int code, enum part part,
             {"token", .holds = part == TOKEN, .text = token},
             {"access", .holds = part == ACCESS},
             {"catalog", .holds = part == CATALOG, .file = catalog_json},
+            {"services", .holds = part == SERVICES},
+            {"endpoints", .holds = part == ENDPOINTS},
+            {"identity", .holds = shows_service(ctx, part, "identity")},
+            {"messaging", .holds = shows_service(ctx, part, "messaging")},
+            {"message", .holds = shows_service(ctx, part, "message")},
+            {"rax:queues", .holds = shows_service(ctx, part, "rax:queues")},
+            {"public", .holds = shows_interface(ctx, part, "public")},
+            {"internal", .holds = shows_interface(ctx, part, "internal")},
+            {"admin", .holds = shows_interface(ctx, part, "admin")},
             {"projects", .holds = part == PROJECTS},
             {"tenants", .holds = part == TENANTS},
             {"v1", .holds = ctx->limits->enable_v1},
@@ -320,6 +364,19 @@ identity_show_catalog(struct context *ctx)
     return respond_to_caller(ctx, CATALOG);
 }
 
+/* aodh finds Zaqar by these two, with the parameters type, service_id and interface. */
+static enum status
+identity_list_services(struct context *ctx)
+{
+    return respond_to_caller(ctx, SERVICES);
+}
+
+static enum status
+identity_list_endpoints(struct context *ctx)
+{
+    return respond_to_caller(ctx, ENDPOINTS);
+}
+
 /* ------------------------------------------------------------------ versions, routes */
 
 static const struct auth_caller no_caller = {.expires_ms = 0};
@@ -353,6 +410,8 @@ static const struct route routes[] = {
     ROUTE(PATH_V3 "/auth/tokens", DELETE, identity_revoke_token, OPEN, 0, "revokeToken"),
     ROUTE(PATH_V3 "/auth/projects", GET, identity_list_projects, OPEN, 0, "listProjects"),
     ROUTE(PATH_V3 "/auth/catalog", GET, identity_show_catalog, OPEN, 0, "showCatalog"),
+    ROUTE(PATH_V3 "/services", GET, identity_list_services, OPEN, 0, "listServices"),
+    ROUTE(PATH_V3 "/endpoints", GET, identity_list_endpoints, OPEN, 0, "listEndpoints"),
     ROUTE(PATH_V2 "/tokens", POST, identity_login_v2, OPEN, 0, "logInV2"),
     ROUTE(PATH_V2 "/tenants", GET, identity_list_tenants, OPEN, 0, "listTenants"),
     ROUTE(ROOT, GET, identity_list_versions, OPEN, 0, "listIdentityVersions"),
