@@ -4,7 +4,10 @@ The program is the first argument of the test script. Nothing here knows the API
 said to the server is up to the client library under test.
 """
 
+import importlib.util
 import os
+import shutil
+import subprocess
 import sys
 import unittest
 
@@ -23,6 +26,45 @@ def environment(**more):
              if not k.startswith("OS_") and not k.lower().endswith("_proxy")}
     clean.update(more)
     return clean
+
+
+def has_ruby(library):
+    return shutil.which("ruby") is not None and subprocess.run(
+        ["ruby", "-e", "require '%s'" % library], capture_output=True).returncode == 0
+
+
+def has_python(module):
+    return importlib.util.find_spec(module) is not None
+
+
+# By Debian's package. Some suites lack some of them.
+HAVE = {
+    "golang-github-gophercloud-gophercloud-dev":
+        shutil.which("go") is not None
+        and os.path.isdir("/usr/share/gocode/src/github.com/gophercloud/gophercloud"),
+    "python3-openstackclient": shutil.which("openstack") is not None,
+    "python3-openstacksdk": has_python("openstack"),
+    "python3-os-collect-config": shutil.which("os-collect-config") is not None,
+    "python3-zaqarclient": has_python("zaqarclient"),
+    "ruby-fog-rackspace": has_ruby("fog/rackspace"),
+}
+
+
+def reason(package):
+    return package + " is not installed (scripts/packages install clients)"
+
+
+def need(package):
+    """Ends the whole test program as skipped, for ctest, if there is no such package."""
+    if not HAVE[package]:
+        print("skipped:", reason(package))
+        sys.exit(77)
+
+
+def needs(*packages):
+    """Skips a test without these packages."""
+    missing = [package for package in packages if not HAVE[package]]
+    return unittest.skipIf(missing, ", ".join(map(reason, missing)))
 
 
 class ClientCase(unittest.TestCase):

@@ -8,7 +8,9 @@ import os
 import subprocess
 import unittest
 
-from client_case import HERE, ClientCase, environment
+from client_case import HERE, ClientCase, environment, need
+
+need("ruby-fog-rackspace")
 
 
 class Fog(ClientCase):

@@ -9,7 +9,9 @@ import subprocess
 import tempfile
 import unittest
 
-from client_case import CLAIMD, HERE, ClientCase, environment
+from client_case import CLAIMD, HERE, ClientCase, environment, need
+
+need("golang-github-gophercloud-gophercloud-dev")
 
 # Beside the program under test: building what Go brings along takes a while, but once.
 CACHE = os.path.join(os.path.dirname(os.path.realpath(CLAIMD)), "go-cache")

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from client_case import CLAIMD, HERE, ClientCase, environment
+from client_case import CLAIMD, HERE, ClientCase, environment, needs
 from daemon import Daemon
 import walk
 
@@ -50,6 +50,7 @@ class Guide(ClientCase):
         self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
         self.assertIn('"free":2', run.stdout.replace(" ", ""))
 
+    @needs("python3-openstackclient", "python3-zaqarclient")
     def test_the_walk_with_openstack_messaging(self):
         lines, = walk.blocks(section("`openstack messaging`"), "bash")
         run = walk.run_bash(self.server, lines, cwd=self.scratch, env=environment())
@@ -61,12 +62,14 @@ class Guide(ClientCase):
         self.assertIn("'post_headers': {'X-Shop': 'north'}", run.stdout)
         self.assertIn('"owner": "me"', run.stdout.replace("'", '"'))
 
+    @needs("python3-zaqarclient")
     def test_the_snippets_of_zaqarclient_each_with_the_server_it_is_for(self):
         without_login, with_login = walk.blocks(section("python-zaqarclient"), "python")
         with Daemon(CLAIMD) as plain:
             self.assertEqual(self.run_python(without_login, plain), "{'job': 0}\n{'job': 1}\n")
         self.assertEqual(self.run_python(with_login), "1 ['jobs']\n")
 
+    @needs("python3-zaqarclient")
     def test_finish_beside_an_sdk(self):
         finish, = walk.blocks(section("Failing jobs"), "python")
         sdk = walk.blocks(section("python-zaqarclient"), "python")[0]
@@ -79,10 +82,12 @@ print(finish("jobs", claim.id, release=[{"id": message.id, "delay": 30, "reason"
             said = self.run_python(finish + sdk + last, plain)
         self.assertIn("'result': 'released'", said)
 
+    @needs("python3-openstacksdk")
     def test_the_snippet_of_openstacksdk(self):
         code, = walk.blocks(section("openstacksdk"), "python")
         self.run_python(code)
 
+    @needs("golang-github-gophercloud-gophercloud-dev")
     def test_the_program_with_gophercloud(self):
         code, = walk.blocks(section("gophercloud"), "go")
         with open(os.path.join(self.scratch, "main.go"), "w", encoding="utf-8") as f:
@@ -93,6 +98,7 @@ print(finish("jobs", claim.id, release=[{"id": message.id, "delay": 30, "reason"
                              capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual((run.returncode, run.stdout), (0, "1\n"), run.stderr)
 
+    @needs("ruby-fog-rackspace")
     def test_the_snippet_of_fog(self):
         code, = walk.blocks(section("fog"), "ruby")
         with Daemon(CLAIMD, "--identity-stub", "--profile", "rackspace",

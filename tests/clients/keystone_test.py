@@ -10,12 +10,15 @@ import os
 import tempfile
 import unittest
 
-from client_case import CLAIMD, environment
+from client_case import CLAIMD, environment, need
 from daemon import Daemon
 from keystone import Keystone
-import openstack
-from openstack import exceptions
-from zaqarclient.queues import client as zaqar
+
+need("python3-openstacksdk")
+need("python3-zaqarclient")
+import openstack  # noqa: E402
+from openstack import exceptions  # noqa: E402
+from zaqarclient.queues import client as zaqar  # noqa: E402
 
 REGION = "RegionOne"
 

@@ -6,10 +6,12 @@
 
 import unittest
 
-from client_case import CLIENT_ID, ClientCase
-import openstack
-from openstack import exceptions
-from openstack.message.v2.claim import Claim
+from client_case import CLIENT_ID, ClientCase, need
+
+need("python3-openstacksdk")
+import openstack  # noqa: E402
+from openstack import exceptions  # noqa: E402
+from openstack.message.v2.claim import Claim  # noqa: E402
 
 
 class OpenstackSdk(ClientCase):

@@ -11,7 +11,9 @@ import tempfile
 import unittest
 import urllib.request
 
-from client_case import CLIENT_ID, ClientCase, environment
+from client_case import CLIENT_ID, ClientCase, environment, need
+
+need("python3-os-collect-config")
 
 PROJECT = "demo"
 

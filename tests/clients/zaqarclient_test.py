@@ -9,9 +9,12 @@ import tempfile
 import threading
 import unittest
 
-from client_case import CLIENT_ID, ClientCase
-from zaqarclient.queues import client as zaqar
-from zaqarclient.transport import errors
+from client_case import CLIENT_ID, ClientCase, need
+
+need("python3-zaqarclient")
+from zaqarclient.errors import ZaqarError  # noqa: E402
+from zaqarclient.queues import client as zaqar  # noqa: E402
+from zaqarclient.transport import errors  # noqa: E402
 
 OTHER_ID = "8ec0a5ba-65ad-43e6-8af8-ac4e0e8c6b1e"
 
@@ -25,6 +28,13 @@ class EachVersion:
     """What all versions of the API can do."""
 
     version = None
+
+    def setUp(self):
+        try:
+            zaqar.Client("http://127.0.0.1:1", version=self.version, conf=no_auth())
+        except ZaqarError:
+            self.skipTest("this release of zaqarclient knows no version %s" % self.version)
+        super().setUp()
 
     def connect(self, conf=None):
         return zaqar.Client(self.server.url, version=self.version, conf=conf or no_auth())
