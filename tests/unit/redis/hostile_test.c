@@ -1,4 +1,5 @@
 /* What the store does about a Redis that does not answer as the scripts do. */
+#include "claimd/redis/redis.h"
 #include "redis/script.h"
 #include "support/resp.h"
 #include "support/store_fixture.h"
@@ -106,6 +107,11 @@ get_one(void)
 }
 
 TEST_CASE("shapes", .setup = open_alone, .teardown = close_store);
+
+START_TEST(valkey_is_named_by_its_own_version)
+{
+    ck_assert_str_eq(redis_servers(f.store), "Valkey 9.1.2");
+}
 
 START_TEST(more_messages_than_a_pop_asked_for_are_not_taken_in)
 {
