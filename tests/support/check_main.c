@@ -52,6 +52,17 @@ __wrap__ck_assert_failed(const char *file, int line, const char *expression,
     abort(); /* Check does not return */
 }
 
+/* ------------------------------------------------------------------ skips */
+
+enum { SKIPPED = 77 };
+
+void
+test_skip_all(const char *reason)
+{
+    fprintf(stderr, "skipped: %s\n", reason);
+    _exit(SKIPPED);
+}
+
 /* ------------------------------------------------------------------ running */
 
 static TCase *
