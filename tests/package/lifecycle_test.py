@@ -6,7 +6,7 @@ what the unit says.
 
     lifecycle_test.py ROOT PACKAGE
 
-ROOT is a folder with a fresh Debian 12; it is not fresh any more afterwards. Needs root.
+ROOT is a folder with a fresh Debian; it is not fresh any more afterwards. Needs root.
 """
 
 import ctypes

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The package's unit with a real systemd: ROOT, a fresh Debian 12, is booted by systemd-nspawn, and
+# The package's unit with a real systemd: ROOT, a fresh Debian, is booted by systemd-nspawn, and
 # the lines below run in it. Ends with "all is well", or tells what is not. Needs root, and a kernel
 # that lets systemd-nspawn boot something; scripts/test does without.
 #

@@ -3,6 +3,7 @@
 #include "support/check_main.h"
 #include "support/resp.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { WORDS = 64 };
