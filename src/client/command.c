@@ -298,6 +298,18 @@ args_duration(const struct client_args *args, size_t option, int64_t least, int6
 
 /* ------------------------------------------------------------------ running */
 
+/* The exit status if the whole output is written. l: NULL: no command. */
+static int
+check_output(const struct listed *l, int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    if (l != NULL && l->command->misuse != 0)
+        status = l->command->misuse;
+    return client_fails(status == CLIENT_GOOD ? CLIENT_REFUSED : status,
+                        "the output cannot be written: %s", strerror(errno));
+}
+
 static int
 run_command(const struct listed *l, char *const *argv, char **words)
 {
@@ -312,7 +324,8 @@ run_command(const struct listed *l, char *const *argv, char **words)
             status = client_misused(&args, "no project is named. Use --project or set "
                                            "CLAIMD_PROJECT");
         if (status == CLIENT_GOOD) {
-            status = l->command->run(&client, &args);
+            /* errno is of the output: client_close() changes it. */
+            status = check_output(l, l->command->run(&client, &args));
             client_close(&client);
             return status;
         }
@@ -345,7 +358,7 @@ client_main(char *const *argv)
     bool wants_help = false;
     size_t count = 0;
     char **words;
-    int status = CLIENT_GOOD;
+    int status;
 
     use_utf8();
     for (; argv[count] != NULL && strcmp(argv[count], "--") != 0; count++)
@@ -355,24 +368,20 @@ client_main(char *const *argv)
         count++;
     if (l == NULL && argv[0] != NULL && strcmp(argv[0], "tables") == 0) {
         print_tables();
-    } else if (l == NULL) {
+        return check_output(NULL, CLIENT_GOOD);
+    }
+    if (l == NULL)
         return client_fails(CLIENT_USAGE,
                             "%.200s is no command of claimd-client. "
                             "claimd --help lists them",
                             argv[0] == NULL ? "nothing" : argv[0]);
-    } else if (wants_help) {
+    if (wants_help) {
         print_help(l);
-    } else {
-        words = calloc(count, sizeof(*words));
-        status = words == NULL ? client_no_memory() : run_command(l, argv + 1, words);
-        free(words);
+        return check_output(l, CLIENT_GOOD);
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        if (l != NULL && l->command->misuse != 0)
-            status = l->command->misuse;
-        return client_fails(status == CLIENT_GOOD ? CLIENT_REFUSED : status,
-                            "the output cannot be written: %s", strerror(errno));
-    }
+    words = calloc(count, sizeof(*words));
+    status = words == NULL ? client_no_memory() : run_command(l, argv + 1, words);
+    free(words);
     return status;
 }
 

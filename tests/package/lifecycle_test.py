@@ -243,7 +243,7 @@ class Lifecycle(unittest.TestCase):
         user = [line for line in read("/etc/passwd").splitlines() if line.startswith("claimd:")]
         self.assertRegex(user[0], r":/var/lib/claimd:/usr/sbin/nologin$")
         inside("claimd", "--config", "/etc/claimd/claimd.conf", "--check-config")
-        self.assertRegex(inside("claimd", "--version"), r"(?m)^commit [0-9a-f]{12}(-dirty)?$")
+        self.assertRegex(inside("claimd", "--version"), r"(?m)^commit ([0-9a-f]{12}(-dirty)?|unknown)$")
         for path in ("man1/claimd.1.gz", "man1/claimd-token.1.gz", "man5/claimd.conf.5.gz",
                      "../bash-completion/completions/claimd", "../zsh/vendor-completions/_claimd"):
             self.assertTrue(os.path.exists(at("/usr/share/man/" + path)), path)
