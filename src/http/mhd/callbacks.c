@@ -490,6 +490,9 @@ find_only_part(const struct mhd *m, bool waiting)
     struct conn *only = NULL;
     int left = PARTS_MOST;
 
+    /* A closing connection is in no list, and may still bring the rest of a head. */
+    if (counter_read(&m->config.table->counts[CONN_CLOSING]) > 0)
+        return NULL;
     for (size_t i = 0; i < (waiting ? 2U : 1U); i++) {
         const struct list *head = &m->config.table->phases[phases[i]];
 
