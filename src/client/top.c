@@ -343,7 +343,7 @@ put_history(struct top *t, int row, const char *name, bool is_rate)
     last = number_of(json_array_get(samples, count - 1), name); /* NULL without samples */
     buf_init(&line, t->client->mem);
     if (is_rate)
-        buf_printf(&line, "%-8s %7.1f/s  ", name, (double)last / TOP_SAMPLE_S);
+        buf_printf(&line, "%-8s %7.1f/s  ", name, (double)last / (double)TOP_SAMPLE_S);
     else
         buf_printf(&line, "%-8s %7lld    ", name, (long long)last);
     sparkline_write(&line, values, show);
