@@ -37,9 +37,9 @@ class Hardening(unittest.TestCase):
     @unittest.skipUnless(platform.machine() == "x86_64", "knows these instructions only")
     def test_large_frames_touch_each_page(self):
         """Elsewhere nothing subtracts exactly a page and then touches it."""
-        self.assertRegex(shown("objdump", "-d", "--no-show-raw-insn", CLAIMD),
-                         r"sub +\$0x1000,%rsp\n[^\n]*\borq +\$0x0,\(%rsp\)|"
-                         r"sub +\$0x1000,%rsp\n[^\n]*\bmovq +\$0x0,\(%rsp\)")
+        code = shown("objdump", "-d", "--no-show-raw-insn", CLAIMD)
+        touches = r"sub +\$0x1000,%rsp\n[^\n]*\b(or|mov)[bq] +\$0x0,\(%rsp\)"
+        self.assertTrue(re.search(touches, code))  # assertRegex() would print all of it
 
 
 class Libraries(unittest.TestCase):

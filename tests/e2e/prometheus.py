@@ -23,7 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families as plain
 
 from harness import PATIENCE_S, eventually
 
-LISTENING = re.compile(r'msg="Listening on" address=(\S+)')
+LISTENING = re.compile(r'msg="Listening on" (?:component=\w+ )?address=(\S+)')
 
 
 def families(text, is_open=True):

@@ -51,7 +51,7 @@ def is_over(pid):
     try:
         with open("/proc/%d/stat" % pid, encoding="ascii") as f:
             return f.read().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 
@@ -258,13 +258,17 @@ class Ends(TreeCase):
             os.execve("/bin/sh", ["sh", "-c", wait, "sh", CLAIMD, "work", "--project", PROJECT, "q",
                                   "--", job], environment(CLAIMD_URL=self.server.url))
         with open(terminal, "r+b", buffering=0) as screen:
-            self.assertIn(b"begun", screen.read(1000))
+            def read_to(word):
+                text = b""
+                while word not in text:
+                    text += screen.read(1000)
+
+            read_to(b"begun")
             screen.write(b"\x03")
+            read_to(b"^C")  # the terminal drops its output when it gets Ctrl-C, and then shows that
             with open(self.path("pipe"), "w", encoding="ascii") as f:
                 f.write("\n")
-            text = b""
-            while b"done" not in text:
-                text += screen.read(1000)
+            read_to(b"done")
             screen.write(b"\n")
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
         self.assertEqual(self.server.stats("q"), (0, 0, 0))
