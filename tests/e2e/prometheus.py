@@ -49,7 +49,7 @@ def samples(text, is_open=True):
 
 def promtool(*words, stdin=None):
     run = subprocess.run(["promtool", *words], input=stdin, stdout=subprocess.PIPE, text=True,
-                         stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=False)
+                         stderr=subprocess.STDOUT, timeout=5 * PATIENCE_S, check=False)
     return run.returncode, run.stdout
 
 
