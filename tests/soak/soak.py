@@ -115,8 +115,10 @@ class Soak:
 
     def load(self, seconds):
         """Everybody acts for so long."""
-        reports = multiprocessing.SimpleQueue()
-        people = [multiprocessing.Process(
+        # By default, Python 3.14 imports this file again in each process, with other arguments.
+        fork = multiprocessing.get_context("fork")
+        reports = fork.SimpleQueue()
+        people = [fork.Process(
             target=act, args=(self.where, self.dice.random(), seconds, reports))
             for _ in range(PEOPLE)]
         for person in people:
