@@ -266,10 +266,10 @@ class Lifecycle(unittest.TestCase):
         redis = ("--store", "redis://127.0.0.1:1", "--journal", "none", "--listen", "127.0.0.1:0")
         inside("claimd", *redis, "--check-config")  # it loads nothing, and asks nobody
         told = inside("claimd", *redis, status=1)
-        self.assertIn("needs hiredis 0.14 (Debian: libhiredis0.14)", told)
         suggested = inside("dpkg-query", "-W", "-f", "${Suggests}", "claimd").split(", ")
-        self.assertIn("libhiredis0.14", suggested)
-        inside("apt-get", "-q", "install", "-y", "--no-install-recommends", "libhiredis0.14")
+        hiredis = next(name for name in suggested if name.startswith("libhiredis"))
+        self.assertIn("(Debian: %s)" % hiredis, told)
+        inside("apt-get", "-q", "install", "-y", "--no-install-recommends", hiredis)
         self.assertIn("Connection refused", inside("claimd", *redis, status=1))
 
     def post(self, job, token=None):
