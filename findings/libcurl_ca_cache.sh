@@ -10,7 +10,8 @@
 #            /etc/ssl/certs. If a program sets CURLOPT_CAPATH to NULL, to trust in nothing but its file, the handle
 #            refuses the new certificate. CURLOPT_CA_CACHE_TIMEOUT 0 ends that. A new handle accepts it.
 #
-# libcurl-gnutls 8.14.1 of Debian 13 does the same. libcurl-gnutls 7.88.1 of Debian 12 always reads the file.
+# libcurl-gnutls 8.14.1 of Debian 13 does the same. libcurl-gnutls 7.88.1 of Debian 12 and 8.22.0 of testing read the
+# file anew with CURLOPT_CAPATH NULL, too.
 #
 # Takes libcurl 7.88.1 of Debian 12 into a temporary folder. Needs openssl and python3. Exits with 1 if libcurl behaves
 # otherwise.
