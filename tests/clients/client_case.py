@@ -42,9 +42,11 @@ HAVE = {
     "golang-github-gophercloud-gophercloud-dev":
         shutil.which("go") is not None
         and os.path.isdir("/usr/share/gocode/src/github.com/gophercloud/gophercloud"),
+    "python3-aodh": has_python("aodh"),
     "python3-openstackclient": shutil.which("openstack") is not None,
     "python3-openstacksdk": has_python("openstack"),
     "python3-os-collect-config": shutil.which("os-collect-config") is not None,
+    "python3-rally-openstack": has_python("rally_openstack"),
     "python3-zaqarclient": has_python("zaqarclient"),
     "ruby-fog-rackspace": has_ruby("fog/rackspace"),
 }
