@@ -96,7 +96,7 @@ trim_line_end(struct bytes *line)
 
 /* True if the text has no blanks or control characters. */
 static bool
-is_solid(struct bytes text)
+is_one_word(struct bytes text)
 {
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.data[i] <= ' ')
@@ -129,7 +129,7 @@ check_request_line(struct bytes line)
         return REFUSAL_BAD_HEAD;
     method = bytes_cut(&line, ' ');
     target = bytes_cut(&line, ' ');
-    if (method.len == 0 || target.len == 0 || !is_solid(method) || !is_solid(target))
+    if (method.len == 0 || target.len == 0 || !is_one_word(method) || !is_one_word(target))
         return REFUSAL_BAD_HEAD;
     return check_version(line);
 }
@@ -142,7 +142,7 @@ is_header(struct bytes line)
     if (!trim_line_end(&line) || memchr(line.data, ':', line.len) == NULL)
         return false;
     name = bytes_cut(&line, ':');
-    return name.len > 0 && is_solid(name);
+    return name.len > 0 && is_one_word(name);
 }
 
 enum refusal

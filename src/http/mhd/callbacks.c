@@ -282,9 +282,9 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
 }
 
 /*
- * Refuses a piece if libmicrohttpd is lenient and the line in front of it, with the size of the chunk, ends with a bare LF:
- * other parsers may not see the end of the line there. claimd sees the line only if it came
- * together with the chunk. Otherwise the piece is at the address of the last one.
+ * If libmicrohttpd is lenient, this refuses a piece when the line in front of it, with the size of the
+ * chunk, ends with a bare LF. Other parsers may not see the end of the line there. claimd sees the line
+ * only if it came together with the chunk. Otherwise the piece is at the address of the last one.
  */
 static bool
 pass_body(struct conn *c, const char *data, size_t len)
