@@ -63,6 +63,8 @@ curl_transfer_setup(const struct curl_library *l, CURL *handle, struct curl_tran
            SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
            SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_SSL_VERIFYPEER, 1L) &&
            SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
+           /* Reads a changed file of certificates with the next connection. */
+           SET(CURLOPT_CA_CACHE_TIMEOUT, 0L) &&
            /* A resumed session of TLS would accept a certificate that is no longer valid. */
            SET(CURLOPT_SSL_SESSIONID_CACHE, 0L) &&
            (t->ca == NULL || (SET(CURLOPT_CAINFO, t->ca) &&

@@ -5,6 +5,7 @@
 """
 
 import os
+import shutil
 import signal
 import ssl
 import subprocess
@@ -117,24 +118,42 @@ class Admission(KeystoneCase):
             server.logged("reloaded")
             self.assertEqual(self.status(server, token), 401)
 
-    def test_https_is_verified(self):
-        certificate = os.path.join(self.folder, "cert.pem")
-        key = os.path.join(self.folder, "key.pem")
+    def certificate(self, name):
+        pair = [os.path.join(self.folder, name + end) for end in (".pem", ".key")]
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                         "-subj", "/CN=keystone", "-addext", "subjectAltName=IP:127.0.0.1",
-                        "-keyout", key, "-out", certificate],
+                        "-out", pair[0], "-keyout", pair[1]],
                        check=True, capture_output=True)
+        return pair
+
+    def serve_tls(self, pair):
+        """Restarts Keystone, on its port, with another certificate."""
         self.keystone.stop()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        self.keystone.start(tls=context)
+        context.load_cert_chain(*pair)
+        self.keystone.start(self.keystone.port, tls=context)
+
+    def test_https_is_verified(self):
+        pair = self.certificate("one")
+        self.serve_tls(pair)
         token = self.keystone.issue("p", ["member"])
-        with self.start("--keystone-ca", certificate) as server:
+        with self.start("--keystone-ca", pair[0]) as server:
             self.assertEqual(self.status(server, token), 200)
         with self.start() as server:
             self.assert_away(self.ask(server, token))
             server.logged("keystone_unavailable")
+
+    def test_the_next_connection_reads_the_ca_file_again(self):
+        first, second = self.certificate("first"), self.certificate("second")
+        ca = os.path.join(self.folder, "ca.pem")
+        shutil.copy(first[0], ca)
+        self.serve_tls(first)
+        with self.start("--keystone-ca", ca) as server:
+            self.assertEqual(self.status(server, self.keystone.issue("p", ["member"])), 200)
+            shutil.copy(second[0], ca)
+            self.serve_tls(second)
+            self.assertEqual(self.status(server, self.keystone.issue("p", ["member"])), 200)
 
 
 class Asking(KeystoneCase):
