@@ -129,7 +129,8 @@ check_request_line(struct bytes line)
         return REFUSAL_BAD_HEAD;
     method = bytes_cut(&line, ' ');
     target = bytes_cut(&line, ' ');
-    if (method.len == 0 || target.len == 0 || !is_one_word(method) || !is_one_word(target))
+    if (method.len == 0 || target.len == 0 || !is_one_word(method) ||
+        !is_one_word(target))
         return REFUSAL_BAD_HEAD;
     return check_version(line);
 }
