@@ -151,6 +151,14 @@ API_TEST_WITH(logins_come_in_many_forms, open_stub(f, NULL))
          "Invalid request body"},
         {V3, "{'auth':{'identity':{'token':{'id':'nonsense'}}}}", 401, UN},
         {V2, "{'auth':{'token':{'id':'nonsense'}}}", 401, UN},
+        {V3,
+         "{'auth':{'identity':{'password':{'user':{'id':'ann','password':'x'}}},"
+         "'scope':{'OS-TRUST:trust':{'id':'t'}}}}",
+         400, "Invalid request body"},
+        {V2,
+         "{'auth':{'passwordCredentials':{'username':'ann','password':'x'},"
+         "'trust_id':'t'}}",
+         400, "Invalid request body"},
         {V3, "{'auth':[]}", 400, "Invalid request body"},
         {V3, "[]", 400, "Invalid request body"},
         {V3, "", 400, "Invalid request body"},

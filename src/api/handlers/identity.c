@@ -20,6 +20,7 @@ struct login {
     struct bytes user, password; /* absent: not in the document */
     struct bytes token;          /* present: replaces user and password */
     struct bytes project;        /* absent: any */
+    bool trust;                  /* asks for the rights of another user */
 };
 
 /* A JSON string as bytes. Absent for another value. */
@@ -54,6 +55,7 @@ login_read_v3(const json_t *auth, struct login *out)
         .password = identity_text(json_object_get(user, "password")),
         .token = identity_text(json_object_get(token, "id")),
         .project = either(json_object_get(scope, "project"), "id", "name"),
+        .trust = json_object_get(scope, "OS-TRUST:trust") != NULL,
     };
     if (app != NULL) {
         out->user = either(app, "name", "id");
@@ -73,6 +75,7 @@ login_read_v2(const json_t *auth, struct login *out)
         .password = either(user != NULL ? user : key, "password", "apiKey"),
         .token = identity_text(json_object_get(token, "id")),
         .project = either(auth, "tenantId", "tenantName"),
+        .trust = json_object_get(auth, "trust_id") != NULL,
     };
 }
 
@@ -86,6 +89,11 @@ login_identify(struct context *ctx, const struct login *login, struct auth_calle
     struct auth_caller earlier;
     enum status st;
 
+    /* Without its trust, the caller would work in another project. */
+    if (login->trust)
+        return context_refuse(
+            ctx, ST_BAD_BODY,
+            "the identity stub has no trusts. Log in with a project, or use a Keystone");
     if (!bytes_present(login->token)) {
         out->user = login->user;
         out->project = login->project;
