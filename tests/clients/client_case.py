@@ -53,7 +53,7 @@ HAVE = {
 
 
 def reason(package):
-    return package + " is not installed (scripts/packages install clients)"
+    return package + " is not installed (scripts/packages install clients openstack)"
 
 
 def need(package):
