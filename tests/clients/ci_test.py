@@ -161,7 +161,7 @@ class Recipes(Case):
     def test_pytest_with_more_workers_than_servers_names_the_command(self):
         self.write(files(section("pytest")))
         run = self.run_bash("claimd run --instances 1 -- %s -m pytest -n 2" % sys.executable)
-        self.assertRegex(run.stdout, "(?m)^=+ 1 passed, 1 error")
+        self.assertRegex(run.stdout, "(?m)^=+ 1 passed, .*1 error")  # a plugin may add warnings
         self.assertIn(START_IT_AS, run.stdout)
 
     def write_with_own_server(self):
