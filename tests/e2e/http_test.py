@@ -340,6 +340,23 @@ class Heads(Case):
                 other.send(GOOD[10 * (i + 1):])
                 self.assertEqual(other.response().status, 200)
 
+    def test_a_malformed_trailer_ends_no_other_connection(self):
+        """libmicrohttpd 1.0.10 has the same page for a malformed name in a header and in a trailer."""
+        head = request("POST", "/v2/queues/trailers/messages",
+                       headers=["Transfer-Encoding: chunked"]) + b"2\r\n{}\r\n0\r\n"
+        with Server("--workers", "1") as server:
+            for trailer in (b"X(: y", b"X\x01: y", b"X\0: y", b"X : y", b" X: y", b"X: a\0",
+                            b"no colon", b": no name", b"X: a\rb"):
+                for begun in (0, 40):  # bytes of the next request on the other connection
+                    with self.subTest(trailer=trailer, begun=begun), server.connect() as other:
+                        other.send(GOOD + GOOD[:begun])
+                        self.assertEqual(other.response().status, 200)
+                        with server.connect() as client:
+                            client.send(head + trailer + b"\r\n\r\n")
+                            self.assertEqual(client.last_response().status, 400)
+                        other.send(GOOD[begun:])
+                        self.assertEqual(other.response().status, 200)
+
     def test_noise_ends_the_connection_and_nothing_else(self):
         for noise in (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(300),
                       b"noise\r\n\r\n", b"\0" * 100 + b"\r\n\r\n", b"\r\n" * 2000 + b"x\n"):

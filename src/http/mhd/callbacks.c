@@ -467,16 +467,14 @@ find_only_head(const struct mhd *m)
 /* Connections to look at, because clients can have many that send nothing. */
 enum { PARTS_MOST = 64 };
 
-/*
- * True if libmicrohttpd can be reading a head from it. 0.9.75 has the same page for a trailer, too.
- */
+/* True if libmicrohttpd can be reading a head or a trailer from it, because some pages are for both. */
 static bool
 can_have_part(const struct mhd *m, const struct conn *c)
 {
     if (c->mhd.daemon != m->running || c->mhd.connection == NULL || c->mhd.suspended)
         return false;
     return c->exchange == NULL || c->exchange->state == EXCHANGE_HEAD ||
-           (!m->strict && list_linked(&c->mhd.chunked));
+           list_linked(&c->mhd.chunked);
 }
 
 /*

@@ -238,8 +238,10 @@ resume_all(struct mhd *m)
             mhd_resume(c);
         }
     }
-    for (size_t i = 0; i < m->count; i++)
-        (void)MHD_run(m->daemons[i].daemon);
+    for (size_t i = 0; i < m->count; i++) {
+        m->running = &m->daemons[i];
+        (void)MHD_run(m->running->daemon);
+    }
 }
 
 void
