@@ -498,6 +498,20 @@ class OneHead(Refusals, unittest.TestCase):
             with self.subTest(headers=extra):
                 self.assert_refused(self.line(*extra) + b"abc", 400)
 
+    def test_blanks_behind_the_encoding_do_not_make_the_body_endless(self):
+        """libmicrohttpd 0.9.75 would read all that follows, because it knows no "chunked "."""
+        for blanks in (" ", "\t", " \t "):
+            for value in ("chunked" + blanks, blanks + "chunked" + blanks):
+                data = self.line("Transfer-Encoding:" + value, method="POST",
+                                 target="/v2/queues/endless/messages")
+                data += b'19\r\n{"messages":[{"body":1}]}\r\n0\r\n\r\n'
+                with self.subTest(value=value), self.server.connect() as client:
+                    client.send(data + post("smuggled"))
+                    answer = client.last_response()
+                    self.assertIn(answer.status, (201, 400))
+                    self.assertEqual(answer.headers["connection"], "close")
+        self.assertEqual(self.total("smuggled"), 0)
+
     def test_a_request_names_one_host(self):
         good = self.line()
         self.assertIn(b"Host: localhost\r\n", good)
@@ -547,6 +561,12 @@ class OneHead(Refusals, unittest.TestCase):
                     good.replace(b"?limit", b" ?limit"), good.replace(b"=2", b"=2 HTTP/1.1")):
             with self.subTest(line=bad.split(b"\r\n")[0]):
                 self.assert_refused(bad, 400)
+
+    def test_a_later_request_line_has_a_target(self):
+        with self.server.connect() as client:
+            client.send(self.line() + self.line(target=""))
+            self.assertEqual(client.response().status, 200)
+            self.assertEqual(client.last_response().status, 400)
 
     def assert_chunks_refused(self, queue, *chunks):
         """Each of these bodies, with a post for its %s, is refused, and nothing is posted."""

@@ -118,6 +118,7 @@ set_api_header(struct head_reader *p, enum api_header which, struct bytes value)
         *slot = value;
 }
 
+/* value: as libmicrohttpd compares it. 0.9.75 leaves blanks at its end, and knows no "chunked " then. */
 static void
 read_framing_header(struct head_reader *p, struct bytes name, struct bytes value)
 {
@@ -162,7 +163,7 @@ read_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
 {
     struct head_reader *p = ctx;
     struct bytes name = bytes_of(key, key_len);
-    struct bytes value = bytes_trim(bytes_of(text, text_len));
+    struct bytes value = bytes_of(text, text_len);
     enum api_header which = find_api_header(name);
 
     (void)kind; /* always MHD_HEADER_KIND */
@@ -173,7 +174,7 @@ read_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
         p->st = ST_BAD_VALUE;
     p->end = text + text_len;
     if (which != API_HEADER_COUNT)
-        set_api_header(p, which, value);
+        set_api_header(p, which, bytes_trim(value));
     else
         read_framing_header(p, name, value);
     return p->st == ST_OK ? MHD_YES : MHD_NO;
@@ -215,7 +216,8 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
     const char *end = method + size;
 
     ex->head = (struct head){.use = {.head = size}, .end = end};
-    if (target.data != method + strlen(method) + 1 ||
+    /* libmicrohttpd 1.0 accepts two blanks with nothing in between. */
+    if (target.len == 0 || target.data != method + strlen(method) + 1 ||
         version != target.data + target.len + 1 ||
         memchr(target.data, ' ', target.len) != NULL)
         return REFUSAL_BAD_HEAD;
