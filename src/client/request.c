@@ -197,6 +197,8 @@ set_options(struct client *c, const struct client_request *q, struct reading *r,
     good &=
         curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS,
                          timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS) == CURLE_OK;
+    /* A resumed session of TLS would accept a certificate that is no longer valid. */
+    good &= curl_easy_setopt(h, CURLOPT_SSL_SESSIONID_CACHE, 0L) == CURLE_OK;
     good &= curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, read_body) == CURLE_OK;
     good &= curl_easy_setopt(h, CURLOPT_WRITEDATA, r) == CURLE_OK;
     good &= curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, read_header) == CURLE_OK;

@@ -161,6 +161,8 @@ transfer_prepare(struct transfers *all, struct transfer *t)
     (void)curl_easy_setopt(h, CURLOPT_PREREQDATA, t);
     (void)curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MOST_MS);
     (void)curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    /* A resumed session of TLS would accept a certificate that is no longer valid. */
+    (void)curl_easy_setopt(h, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     return h;
 }
 

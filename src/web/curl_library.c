@@ -54,6 +54,18 @@ count_head(char *data, size_t size, size_t count, void *ctx)
 
 #define SET(option, value) (l->easy_setopt(handle, (option), (value)) == CURLE_OK)
 
+/*
+ * Reads a changed file of certificates with the next connection. A libcurl that keeps no certificates, because
+ * of its age or its TLS library, refuses the option.
+ */
+static bool
+keep_no_certificates(const struct curl_library *l, CURL *handle)
+{
+    CURLcode code = l->easy_setopt(handle, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+
+    return code == CURLE_OK || code == CURLE_NOT_BUILT_IN || code == CURLE_UNKNOWN_OPTION;
+}
+
 bool
 curl_transfer_setup(const struct curl_library *l, CURL *handle, struct curl_transfer *t)
 {
@@ -62,9 +74,7 @@ curl_transfer_setup(const struct curl_library *l, CURL *handle, struct curl_tran
            SET(CURLOPT_PROXY, "") &&
            SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
            SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_SSL_VERIFYPEER, 1L) &&
-           SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
-           /* Reads a changed file of certificates with the next connection. */
-           SET(CURLOPT_CA_CACHE_TIMEOUT, 0L) &&
+           SET(CURLOPT_SSL_VERIFYHOST, 2L) && keep_no_certificates(l, handle) &&
            /* A resumed session of TLS would accept a certificate that is no longer valid. */
            SET(CURLOPT_SSL_SESSIONID_CACHE, 0L) &&
            (t->ca == NULL || (SET(CURLOPT_CAINFO, t->ca) &&

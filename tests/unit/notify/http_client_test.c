@@ -9,6 +9,7 @@
 struct heard {
     const char *file, *folder;
     bool file_set, folder_set;
+    CURLcode about_cache; /* what CURLOPT_CA_CACHE_TIMEOUT gets */
 };
 
 static CURLcode
@@ -17,6 +18,8 @@ hear(CURL *handle, CURLoption option, ...)
     struct heard *heard = handle;
     va_list args;
 
+    if (option == CURLOPT_CA_CACHE_TIMEOUT)
+        return heard->about_cache;
     va_start(args, option);
     if (option == CURLOPT_CAINFO) {
         heard->file = va_arg(args, const char *);
@@ -29,15 +32,22 @@ hear(CURL *handle, CURLoption option, ...)
     return CURLE_OK;
 }
 
+static bool
+set_up(struct heard *heard, const char *ca)
+{
+    struct notify_config config = {.ca = ca};
+    struct http_client c = {.config = &config, .curl.easy_setopt = hear};
+    struct delivery p = {.handle = heard, .target.kind = TARGET_WEB};
+
+    return curl_setup(&c, &p);
+}
+
 static struct heard
 pack(const char *ca)
 {
     struct heard heard = {.file = "as it was", .folder = "as it was"};
-    struct notify_config config = {.ca = ca};
-    struct http_client c = {.config = &config, .curl.easy_setopt = hear};
-    struct delivery p = {.handle = &heard, .target.kind = TARGET_WEB};
 
-    ck_assert(curl_setup(&c, &p));
+    ck_assert(set_up(&heard, ca));
     return heard;
 }
 
@@ -56,4 +66,15 @@ START_TEST(those_of_the_system_are_left_to_libcurl)
     struct heard heard = pack(NULL);
 
     ck_assert(!heard.file_set && !heard.folder_set);
+}
+
+/* That depends on its age, and on its TLS library. */
+START_TEST(libcurl_may_lack_the_cache_of_certificates)
+{
+    struct heard none = {.about_cache = CURLE_NOT_BUILT_IN};
+    struct heard old = {.about_cache = CURLE_UNKNOWN_OPTION};
+    struct heard full = {.about_cache = CURLE_OUT_OF_MEMORY};
+
+    ck_assert(set_up(&none, NULL) && set_up(&old, NULL));
+    ck_assert(!set_up(&full, NULL));
 }
