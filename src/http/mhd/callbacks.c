@@ -118,7 +118,7 @@ set_api_header(struct head_reader *p, enum api_header which, struct bytes value)
         *slot = value;
 }
 
-/* value: as libmicrohttpd compares it. 0.9.75 leaves blanks at its end, and knows no "chunked " then. */
+/* value: with the blanks at its end, because libmicrohttpd 0.9.75 takes "chunked " for another encoding. */
 static void
 read_framing_header(struct head_reader *p, struct bytes name, struct bytes value)
 {
