@@ -39,22 +39,19 @@ attempt_of(struct runner *r, const struct work_job *j)
                             .backoff = &r->o->backoff};
 }
 
+/* error: errno. EBUSY: no guard has taken the job. It never ran, so it is no attempt, and no job of --max-jobs. */
 static void
-job_cannot_start(struct runner *r, struct work_job *j, int error)
+job_not_started(struct runner *r, struct work_job *j, int error)
 {
-    j->outcome.kind = OUTCOME_BROKEN;
-    (void)snprintf(j->outcome.what, sizeof(j->outcome.what), "cannot start: %s",
-                   strerror(error));
-    job_ended(r, j);
-}
-
-/* No guard can take the job now. It never ran, so it is no attempt, and no job of --max-jobs. */
-static void
-job_release(struct runner *r, struct work_job *j)
-{
-    log_job(j, "cannot start now. Releasing it");
-    j->outcome.kind = OUTCOME_RELEASE;
-    r->started--;
+    if (error == EBUSY) {
+        log_job(j, "cannot start now. Releasing it");
+        j->outcome.kind = OUTCOME_RELEASE;
+        r->started--;
+    } else {
+        j->outcome.kind = OUTCOME_BROKEN;
+        (void)snprintf(j->outcome.what, sizeof(j->outcome.what), "cannot start: %s",
+                       strerror(error));
+    }
     job_ended(r, j);
 }
 
@@ -70,7 +67,7 @@ command_ended(struct runner *r, struct work_job *j)
             j,
             "its processes of other users run on, because this process may not end them");
     if (report->error != 0 && j->stop == STOP_NONE) {
-        job_cannot_start(r, j, report->error);
+        job_not_started(r, j, report->error);
         return;
     }
     if (report->lease_ended) /* even if a late response renewed the lease */
@@ -159,10 +156,8 @@ job_start(struct runner *r, struct work_job *j)
         error = ENOMEM;
     else
         service_job_sent(&r->service, r->now_ms);
-    if (error == EBUSY)
-        job_release(r, j);
-    else if (error != 0)
-        job_cannot_start(r, j, error);
+    if (error != 0)
+        job_not_started(r, j, error);
 }
 
 void

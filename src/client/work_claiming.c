@@ -319,13 +319,11 @@ free_slots(const struct runner *r)
                                                       : service_limit(&r->service);
 }
 
-/* True if --max-jobs have started. A request that never reached its service is no job, and that is known at its
- * end. */
+/* True if --max-jobs have run. A job that never ran does not count, and that is known at its end. */
 static bool
-all_started(const struct runner *r)
+all_ran(const struct runner *r)
 {
-    return r->o->max_jobs > 0 && r->started >= r->o->max_jobs &&
-           (r->o->service == NULL || r->running == 0);
+    return r->o->max_jobs > 0 && r->started >= r->o->max_jobs && r->running == 0;
 }
 
 int64_t
@@ -333,7 +331,7 @@ claiming_tick(struct runner *r)
 {
     size_t slots = free_slots(r), startable;
 
-    if (r->mode == MODE_RUN && (all_started(r) || (r->empty && r->claims == NULL)))
+    if (r->mode == MODE_RUN && (all_ran(r) || (r->empty && r->claims == NULL)))
         mode_enter(r, MODE_DRAIN);
     if (r->poll.handle != NULL) {
         if (r->now_ms < r->poll_end_ms)

@@ -185,12 +185,19 @@ guards_read(struct guards *g, size_t i)
     struct guard_link *link = &g->all[i];
     struct work_process *p = link->process;
     struct guard_report report;
-    const ssize_t n = recv(link->control, &report, sizeof(report), MSG_DONTWAIT);
+    ssize_t n = recv(link->control, &report, sizeof(report), MSG_DONTWAIT);
+    const bool unread =
+        n < 0 && errno == ECONNRESET; /* it was killed with orders in its socket */
 
+    if (unread)
+        n = recv(link->control, &report, sizeof(report), MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n != (ssize_t)sizeof(report)) /* it was killed, and all that it ran */
+    if (n != (ssize_t)sizeof(report)) { /* it was killed, and all that it ran */
         report = (struct guard_report){.status = SIGKILL};
+        if (unread && p != NULL && !p->ordered)
+            report.error = EBUSY;
+    }
     if (p != NULL) {
         p->report = report;
         p->guard = NULL;
@@ -257,15 +264,23 @@ process_start(struct work_process *p, struct guards *g, const struct process_sta
     return error;
 }
 
+/* Sends a later order to the guard. */
+static bool
+order_send(struct work_process *p, const struct guard_order *order)
+{
+    p->ordered = true;
+    return message_send(p->guard->control, order, GUARD_ORDER_LEAST, NULL, 0);
+}
+
 void
-process_renew(const struct work_process *p, int64_t term_ms, int64_t kill_ms)
+process_renew(struct work_process *p, int64_t term_ms, int64_t kill_ms)
 {
     const struct guard_order order = {
         .kind = GUARD_LEASE, .term_ms = term_ms, .kill_ms = kill_ms};
 
     /* If the guard does not read, it ends the command with the last lease that it knows. */
     if (p->guard != NULL)
-        (void)message_send(p->guard->control, &order, GUARD_ORDER_LEAST, NULL, 0);
+        (void)order_send(p, &order);
 }
 
 void
@@ -275,7 +290,7 @@ process_stop(struct work_process *p, int64_t kill_ms)
 
     if (p->guard == NULL || kill_ms >= p->stop_ms)
         return;
-    if (message_send(p->guard->control, &order, GUARD_ORDER_LEAST, NULL, 0))
+    if (order_send(p, &order))
         p->stop_ms = kill_ms;
 }
 

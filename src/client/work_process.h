@@ -28,6 +28,7 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 struct work_process {
     struct guard_link *guard; /* runs it. NULL: not started, or over */
     int errors;               /* reads its standard error; owned. -1: closed */
+    bool ordered;             /* its guard got more orders than the start */
     int64_t stop_ms;          /* SIGKILL was ordered for this time. INT64_MAX: was not */
     struct guard_report report; /* when over */
     size_t most_left; /* when over: bytes of standard error that are still read */
@@ -81,14 +82,14 @@ size_t guards_limit(const struct guards *g);
 
 /*
  * Starts a command, without waiting. Returns 0, or why that is impossible, as errno. EBUSY: there is no idle guard, and
- * the spawner is busy. A command that cannot run is reported when it is over. Until it is started, *p needs no
- * initialization.
+ * the spawner is busy. A command that cannot run is reported when it is over, with EBUSY if its guard was killed before
+ * it took the start. Until it is started, *p needs no initialization.
  */
 int process_start(struct work_process *p, struct guards *g,
                   const struct process_start *start);
 
 /* The lease was renewed. No effect if it is over. */
-void process_renew(const struct work_process *p, int64_t term_ms, int64_t kill_ms);
+void process_renew(struct work_process *p, int64_t term_ms, int64_t kill_ms);
 
 /* Sends SIGTERM to the group now, unless that was done, and kills all that is left at kill_ms. A later call can make
  * that earlier. No effect if it is over. */

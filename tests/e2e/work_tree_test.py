@@ -61,6 +61,16 @@ def guards(runner):
     return spawner, children(spawner)
 
 
+def pipes(runner):
+    """How many descriptors of pipes a runner has: one for each job, and some more."""
+    folder = "/proc/%d/fd/" % runner.process.pid
+    count = 0
+    for fd in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            count += os.readlink(folder + fd).startswith("pipe:")
+    return count
+
+
 @contextlib.contextmanager
 def frozen(pid):
     """The process gets no processor time. Its parent does not see that, and SIGCONT does not end it."""
@@ -316,6 +326,24 @@ class Guards(WorkCase):
         self.post(2)
         self.assertEqual(runner.wait(), 0)
         self.assertEqual(runner.out.lines, ["done"] * 2)
+        self.assertEqual(self.server.stats("q"), (0, 0, 0))
+
+    def test_a_job_whose_guard_was_killed_before_it_took_it_is_released_and_is_no_attempt(self):
+        """The runner sees the end of a guard when the spawner has reaped it. A job may come before that."""
+        self.post(1)
+        runner = self.work("--max-jobs", "2", "q", "--", "sh", "-c", "echo $CLAIMD_DELIVERY_COUNT")
+        runner.out.containing("1")
+        self.parked(1)
+        spawner, (guard,) = guards(runner)
+        before = pipes(runner)
+        with frozen(spawner):
+            os.kill(guard, signal.SIGKILL)
+            eventually(lambda: is_over(guard))
+            self.post(2)
+            eventually(lambda: pipes(runner) == before + 1)  # it has sent the job to the guard
+        self.assertEqual(runner.wait(), 0)
+        self.assertEqual(runner.out.lines, ["1"] * 2)
+        runner.err.containing("cannot start now")
         self.assertEqual(self.server.stats("q"), (0, 0, 0))
 
     def test_a_job_that_no_guard_can_take_is_released_and_is_no_attempt(self):

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -453,6 +454,46 @@ START_TEST(a_guard_that_is_killed_ends_its_command_and_the_next_one_runs)
     process_end(&process);
     ck_assert_int_eq(process_start(&process, &guards, &s), 0);
     await_output();
+}
+
+/* Runs a command, and kills its guard while the spawner cannot see that. Then starts another one. */
+static void
+start_with_killed_guard(void)
+{
+    const struct process_start s = with_lease(LATER_MS, LATER_MS);
+    struct pollfd guard = {.events = POLLIN};
+    int status;
+
+    start("echo ready >&2");
+    (void)finish();
+    process_end(&process);
+    ck_assert_int_eq(kill(guards.spawner, SIGSTOP), 0);
+    ck_assert_int_eq(waitpid(guards.spawner, &status, WUNTRACED), guards.spawner);
+    guard.fd = pidfd_open(child_of(guards.spawner), 0);
+    ck_assert_int_eq(pidfd_send_signal(guard.fd, SIGKILL, NULL, 0), 0);
+    ck_assert_int_eq(poll(&guard, 1, -1), 1);
+    ck_assert_int_eq(close(guard.fd), 0);
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+}
+
+START_TEST(a_command_whose_guard_was_killed_before_has_not_run)
+{
+    start_with_killed_guard();
+    ck_assert_int_eq(kill(guards.spawner, SIGCONT), 0);
+    (void)finish();
+    ck_assert_int_eq(process.report.error, EBUSY);
+    assert_tail("");
+    ck_assert_uint_eq(guards.count, 0);
+}
+
+START_TEST(a_command_that_got_more_orders_from_a_killed_guard_may_have_run)
+{
+    start_with_killed_guard();
+    process_renew(&process, LATER_MS,
+                  LATER_MS); /* only this may be what the guard has not read */
+    ck_assert_int_eq(kill(guards.spawner, SIGCONT), 0);
+    ck_assert_int_eq(WTERMSIG(finish()), SIGKILL);
+    ck_assert_int_eq(process.report.error, 0);
 }
 
 START_TEST(a_killed_spawner_is_replaced)
