@@ -10,6 +10,9 @@
 /* From SIGTERM to SIGKILL after --timeout. */
 enum { TIMEOUT_KILL_MS = 5000 };
 
+/* Pause after a job that no guard has taken. */
+enum { NO_GUARD_MS = 1000 };
+
 /* A job that is RUNNING has ended, and its outcome is set, unless its lease is lost. */
 static void
 job_ended(struct runner *r, struct work_job *j)
@@ -47,6 +50,7 @@ job_not_started(struct runner *r, struct work_job *j, int error)
         log_job(j, "cannot start now. Releasing it");
         j->outcome.kind = OUTCOME_RELEASE;
         r->started--;
+        r->claim_ms = r->now_ms + NO_GUARD_MS;
     } else {
         j->outcome.kind = OUTCOME_BROKEN;
         (void)snprintf(j->outcome.what, sizeof(j->outcome.what), "cannot start: %s",

@@ -259,6 +259,9 @@ commands_open(struct runner *r)
     return true;
 }
 
+#define NO_SUBREAPERS                                                                    \
+    "the system has no child subreapers (prctl(2)), which end all processes of a job"
+
 int
 work_run(const struct work_options *o, const struct client *server)
 {
@@ -280,7 +283,7 @@ work_run(const struct work_options *o, const struct client *server)
     supervisor_init(&r.supervisor, getenv("NOTIFY_SOCKET"));
     if (r.mem == NULL || fds == NULL || !process_reserve_descriptors() ||
         !signals_open(&r) || !commands_open(&r) || !transfers_init(&r.transfers, r.mem)) {
-        work_log("cannot start: %s", strerror(errno));
+        work_log("cannot start: %s", errno == ENOSYS ? NO_SUBREAPERS : strerror(errno));
         r.status = CLIENT_REFUSED;
     } else {
         transfer_init(&r.poll, r.mem, TRANSFER_CLAIM, NULL);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,7 +50,13 @@ memory_file(const char *name, struct bytes content)
 bool
 guards_init(struct guards *g, const struct guard_setup *setup)
 {
+    int is_subreaper;
+
     *g = (struct guards){.setup = *setup, .control = -1};
+    if (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) != 0) {
+        errno = ENOSYS;
+        return false;
+    }
     g->all = calloc(setup->most, sizeof(g->all[0]));
     if (g->all == NULL)
         return false;

@@ -63,7 +63,7 @@ struct process_start {
  */
 bool process_reserve_descriptors(void);
 
-/* Starts the spawner. Call it while this process is small. False with errno. */
+/* Starts the spawner. Call it while this process is small. False with errno. ENOSYS: the system has no child subreapers. */
 bool guards_init(struct guards *g, const struct guard_setup *setup);
 
 /* Ends all guards with all that they run, and waits for that. No effect if *g is zero. */

@@ -15,6 +15,7 @@ import os
 import pty
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -69,6 +70,29 @@ def pipes(runner):
         with contextlib.suppress(FileNotFoundError):
             count += os.readlink(folder + fd).startswith("pipe:")
     return count
+
+
+def without_subreapers():
+    """A function that puts a process on a system without child subreapers, such as QEMU 7.2 for single programs."""
+    number = {"x86_64": 157, "aarch64": 167}.get(os.uname().machine)
+    if number is None:
+        raise unittest.SkipTest("the number of prctl(2) is not known for this processor")
+    load, equals, give, all_else, einval = 0x20, 0x15, 0x06, 0x7fff0000, 0x00050016
+    code = b"".join(struct.pack("=HBBI", *words) for words in (
+        (load, 0, 0, 0), (equals, 0, 3, number), (load, 0, 0, 16), (equals, 0, 1, 37),  # PR_GET_CHILD_SUBREAPER
+        (give, 0, 0, einval), (give, 0, 0, all_else)))
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
+    prctl = ctypes.CDLL(None).prctl
+    prctl.argtypes = ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong
+    if prctl(21, 0, None, 0, 0) < 0:  # PR_GET_SECCOMP
+        raise unittest.SkipTest("the system has no seccomp")
+
+    def enter():
+        no_new_privileges, seccomp, by_program = 38, 22, 2
+        assert buffer and prctl(no_new_privileges, 1, None, 0, 0) == 0
+        assert prctl(seccomp, by_program, program, 0, 0) == 0
+    return enter
 
 
 @contextlib.contextmanager
@@ -345,6 +369,14 @@ class Guards(WorkCase):
         self.assertEqual(runner.out.lines, ["1"] * 2)
         runner.err.containing("cannot start now")
         self.assertEqual(self.server.stats("q"), (0, 0, 0))
+
+    def test_a_runner_does_not_start_on_a_system_without_child_subreapers(self):
+        process = subprocess.run(
+            [CLAIMD, "work", "--project", PROJECT, "q", "--", "true"], preexec_fn=without_subreapers(),
+            stderr=subprocess.PIPE, timeout=PATIENCE_S, env=environment(CLAIMD_URL=self.server.url), check=False)
+        self.assertEqual(process.stderr, b"claimd work: cannot start: the system has no child subreapers "
+                                         b"(prctl(2)), which end all processes of a job\n")
+        self.assertEqual(process.returncode, 1)
 
     def test_a_job_that_no_guard_can_take_is_released_and_is_no_attempt(self):
         runner = self.work("--max-jobs", "1", "q", "--", "sh", "-c", "echo $CLAIMD_DELIVERY_COUNT")
