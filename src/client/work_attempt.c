@@ -18,7 +18,7 @@ static void
 job_ended(struct runner *r, struct work_job *j)
 {
     r->running--;
-    r->empty = false;
+    more_may_be_ready(r);
     if (j->stop == STOP_LOST) {
         log_job(j, "ended, because the lease is lost");
         j->state = JOB_DONE;
@@ -42,20 +42,24 @@ attempt_of(struct runner *r, const struct work_job *j)
                             .backoff = &r->o->backoff};
 }
 
-/* error: errno. EBUSY: no guard has taken the job. It never ran, so it is no attempt, and no job of --max-jobs. */
 static void
-job_not_started(struct runner *r, struct work_job *j, int error)
+job_cannot_start(struct runner *r, struct work_job *j, int error)
 {
-    if (error == EBUSY) {
-        log_job(j, "cannot start now. Releasing it");
-        j->outcome.kind = OUTCOME_RELEASE;
-        r->started--;
+    j->outcome.kind = OUTCOME_BROKEN;
+    (void)snprintf(j->outcome.what, sizeof(j->outcome.what), "cannot start: %s",
+                   strerror(error));
+    job_ended(r, j);
+}
+
+/* No guard has taken the job. It never ran, so it is no attempt, and no job of --max-jobs. */
+static void
+job_release(struct runner *r, struct work_job *j)
+{
+    log_job(j, "cannot start now. Releasing it");
+    j->outcome.kind = OUTCOME_RELEASE;
+    r->started--;
+    if (r->claim_ms < r->now_ms + NO_GUARD_MS)
         r->claim_ms = r->now_ms + NO_GUARD_MS;
-    } else {
-        j->outcome.kind = OUTCOME_BROKEN;
-        (void)snprintf(j->outcome.what, sizeof(j->outcome.what), "cannot start: %s",
-                       strerror(error));
-    }
     job_ended(r, j);
 }
 
@@ -70,8 +74,12 @@ command_ended(struct runner *r, struct work_job *j)
         log_job(
             j,
             "its processes of other users run on, because this process may not end them");
+    if (j->process.untaken) {
+        job_release(r, j);
+        return;
+    }
     if (report->error != 0 && j->stop == STOP_NONE) {
-        job_not_started(r, j, report->error);
+        job_cannot_start(r, j, report->error);
         return;
     }
     if (report->lease_ended) /* even if a late response renewed the lease */
@@ -160,8 +168,10 @@ job_start(struct runner *r, struct work_job *j)
         error = ENOMEM;
     else
         service_job_sent(&r->service, r->now_ms);
-    if (error != 0)
-        job_not_started(r, j, error);
+    if (error == EBUSY)
+        job_release(r, j);
+    else if (error != 0)
+        job_cannot_start(r, j, error);
 }
 
 void

@@ -73,7 +73,7 @@ on_finished(void *ctx, struct work_job *j, enum finish_result result)
     const bool confirmed = result != FINISH_NOT_HELD && result != FINISH_UNKNOWN;
     struct runner *r = ctx;
 
-    r->empty = false; /* a released message may be ready */
+    more_may_be_ready(r);
     switch (j->outcome.kind) {
     case OUTCOME_DELETE:
         if (!confirmed)
@@ -295,7 +295,7 @@ on_claim(struct runner *r)
         server_refused(r, t, "a claim");
     } else {
         server_answered(r);
-        r->empty = r->o->exit_when_empty;
+        r->empty = r->o->exit_when_empty && !r->ready_since;
         if (quick && !r->empty)
             claim_pause(r, 0); /* the server did not wait */
         else
@@ -331,7 +331,8 @@ claiming_tick(struct runner *r)
 {
     size_t slots = free_slots(r), startable;
 
-    if (r->mode == MODE_RUN && (all_ran(r) || (r->empty && r->claims == NULL)))
+    if ((r->mode < MODE_DRAIN && all_ran(r)) ||
+        (r->mode == MODE_RUN && r->empty && r->claims == NULL))
         mode_enter(r, MODE_DRAIN);
     if (r->poll.handle != NULL) {
         if (r->now_ms < r->poll_end_ms)
@@ -348,6 +349,7 @@ claiming_tick(struct runner *r)
     if (slots == 0)
         return r->now_ms + SPAWNER_MS;
     r->poll.sent_ms = r->now_ms;
+    r->ready_since = false;
     r->limit = slots;
     if (!request_claim(&r->transfers, &r->poll, r->server, r->o, slots,
                        !r->o->exit_when_empty)) {

@@ -53,7 +53,8 @@ guards_init(struct guards *g, const struct guard_setup *setup)
     int is_subreaper;
 
     *g = (struct guards){.setup = *setup, .control = -1};
-    if (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) != 0) {
+    if (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) != 0 ||
+        prctl(PR_SET_CHILD_SUBREAPER, is_subreaper) != 0) {
         errno = ENOSYS;
         return false;
     }
@@ -202,8 +203,8 @@ guards_read(struct guards *g, size_t i)
         return;
     if (n != (ssize_t)sizeof(report)) { /* it was killed, and all that it ran */
         report = (struct guard_report){.status = SIGKILL};
-        if (unread && p != NULL && !p->ordered)
-            report.error = EBUSY;
+        if (p != NULL)
+            p->untaken = unread && !p->ordered;
     }
     if (p != NULL) {
         p->report = report;

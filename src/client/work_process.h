@@ -30,6 +30,7 @@ struct work_process {
     int errors;               /* reads its standard error; owned. -1: closed */
     bool ordered;             /* its guard got more orders than the start */
     int64_t stop_ms;          /* SIGKILL was ordered for this time. INT64_MAX: was not */
+    bool untaken; /* when over: its guard was killed before it took the start */
     struct guard_report report; /* when over */
     size_t most_left; /* when over: bytes of standard error that are still read */
     size_t tail_len;
@@ -82,8 +83,8 @@ size_t guards_limit(const struct guards *g);
 
 /*
  * Starts a command, without waiting. Returns 0, or why that is impossible, as errno. EBUSY: there is no idle guard, and
- * the spawner is busy. A command that cannot run is reported when it is over, with EBUSY if its guard was killed before
- * it took the start. Until it is started, *p needs no initialization.
+ * the spawner is busy. A command that cannot run is reported when it is over. Until it is started, *p needs no
+ * initialization.
  */
 int process_start(struct work_process *p, struct guards *g,
                   const struct process_start *start);

@@ -58,6 +58,7 @@ struct runner {
     int64_t claim_ms;    /* no claim before */
     int64_t pause_ms;    /* the last pause before a claim; 0: none */
     bool empty; /* --exit-when-empty: nothing was ready, and no job has ended since */
+    bool ready_since; /* a job has ended since the last claim was sent */
     bool
         unconfirmed; /* the server did not confirm results that this run should not end without */
     int64_t away_ms;     /* the server does not work since then; -1: it works */
@@ -78,6 +79,14 @@ static inline int64_t
 earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+/* A job has ended, so its message or one behind it may be ready. */
+static inline void
+more_may_be_ready(struct runner *r)
+{
+    r->empty = false;
+    r->ready_since = true;
 }
 
 /* ------------------------------------------------------------------ modes */

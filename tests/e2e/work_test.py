@@ -409,6 +409,13 @@ class Stopping(WorkCase):
         self.assertEqual(runner.wait(), 0)
         self.assertEqual(self.server.stats("q"), (0, 1, 1))
 
+    def test_sigusr1_after_the_start_of_the_last_job_does_not_keep_it_running(self):
+        runner = self.busy("--max-jobs", "1")
+        runner.signal(signal.SIGUSR1)
+        self.go()
+        self.assertEqual(runner.wait(), 0)
+        self.assertEqual(self.server.stats("q"), (0, 0, 0))
+
     def test_sigusr1_ends_the_long_poll(self):
         runner = self.work("q", "--", "true")
         self.parked(1)
@@ -425,6 +432,43 @@ class Stopping(WorkCase):
         self.assertEqual(runner.wait(), 0)
         self.assertEqual(runner.out.lines, ["done"] * 25)
         self.assertEqual(self.work("--exit-when-empty", "q", "--", "echo", "done").wait(), 0)
+
+    def test_a_claim_that_was_sent_before_a_job_ended_does_not_say_that_the_queue_is_empty(self):
+        """The response to the second claim comes after that to the result of the job, which may be a release."""
+        claims, ended = [], threading.Event()
+        real = self.server
+
+        class Late(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                claims.append("/claims?" in self.path)
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
+                answer = real.ask(self.command, self.path, body, headers=[
+                    "%s: %s" % pair for pair in self.headers.items() if pair[0] in ("Prefer", "Content-Type")])
+                if sum(claims) == 2 and claims[-1]:
+                    ended.wait(PATIENCE_S)
+                self.send_response(answer.status)
+                for pair in answer.headers.items():
+                    self.send_header(*pair)
+                self.end_headers()
+                self.wfile.write(answer.body)
+                if not claims[-1]:
+                    ended.set()
+
+            do_DELETE = do_PATCH = do_POST
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Late) as between:
+            threading.Thread(target=between.serve_forever, daemon=True).start()
+            self.post(1)
+            runner = self.work("--exit-when-empty", "--parallel", "2", "q", "--", "sleep", "0.3",
+                               url="http://127.0.0.1:%d" % between.server_port)
+            self.assertEqual(runner.wait(), 0)
+            between.shutdown()
+        self.assertEqual(sum(claims), 3)
 
     def test_a_poison_job_is_dead_when_the_queue_is_empty(self):
         """After its last attempt there is nothing that another runner would have to claim."""
