@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -89,6 +91,52 @@ conn_unread(const struct conn *c)
     if (n > 0)
         return UNREAD_DATA;
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? UNREAD_NOTHING : UNREAD_END;
+}
+
+uint64_t
+conn_records(const struct conn *c)
+{
+    unsigned char number[8] = {0};
+    uint64_t records = 0;
+
+    (void)gnutls_record_get_state(c->mhd.tls, 1, NULL, NULL, NULL, number);
+    for (size_t i = 0; i < sizeof(number); i++)
+        records = records << 8 | number[i];
+    return records;
+}
+
+/* States of <netinet/tcp.h>, which cannot stand beside <linux/tcp.h>. */
+enum { FIN_WAIT1 = 4, FIN_WAIT2 = 5, CLOSE_WAIT = 8, LAST_ACK = 9, CLOSING = 11 };
+
+/* True if this side of the connection is closed. */
+static bool
+is_shut_down(unsigned state)
+{
+    return state == FIN_WAIT1 || state == FIN_WAIT2 || state == LAST_ACK ||
+           state == CLOSING;
+}
+
+bool
+conn_has_part(const struct conn *c)
+{
+    const size_t needed = offsetof(struct tcp_info, tcpi_bytes_received) +
+                          sizeof((struct tcp_info){0}.tcpi_bytes_received);
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+    uint64_t read;
+    int unread = 0;
+
+    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 || len < needed ||
+        ioctl(c->fd, SIOCINQ, &unread) != 0)
+        return true;
+    if (is_shut_down(info.tcpi_state))
+        return false;
+    if (c->mhd.tls != NULL)
+        return conn_records(c) != c->mhd.ended_at;
+    read = (uint64_t)info.tcpi_bytes_received - (uint64_t)unread;
+    if (info.tcpi_state == CLOSE_WAIT)
+        read--; /* the end of the input counts as a byte */
+    return read != c->mhd.ended_at;
 }
 
 size_t

@@ -382,6 +382,16 @@ end_request(struct conn *c, bool sent)
         http_on_ended(c, sent);
 }
 
+/* Notes what libmicrohttpd has read up to the end of a request: see can_have_part(). */
+static void
+note_end_of_request(struct conn *c)
+{
+    if (c->mhd.tls != NULL)
+        c->mhd.ended_at = conn_records(c);
+    else if (c->exchange != NULL)
+        c->mhd.ended_at += c->exchange->head.use.head + c->exchange->head.content_length;
+}
+
 void
 mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
                  enum MHD_RequestTerminationCode how)
@@ -397,6 +407,8 @@ mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
         c->linger = true;
     mhd_set_phase(m, c, CONN_WAITING);
     *ctx = NULL;
+    c->mhd.round = m->config.round->number;
+    note_end_of_request(c);
     end_request(c, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     if (c->hung_up)
         replay_rdhup(m, c);
@@ -467,16 +479,24 @@ find_only_head(const struct mhd *m)
 }
 
 /* Connections to look at, because clients can have many that send nothing. */
-enum { PARTS_MOST = 64 };
+enum { PARTS_MOST = 256 };
 
-/* True if libmicrohttpd can be reading a head or a trailer from it, because some pages are for both. */
+/*
+ * True if libmicrohttpd can be reading a head or a trailer from it, because some pages are for both.
+ * Most connections wait for their next request. libmicrohttpd has read nothing from these since the
+ * end of the last one.
+ */
 static bool
 can_have_part(const struct mhd *m, const struct conn *c)
 {
     if (c->mhd.daemon != m->running || c->mhd.connection == NULL || c->mhd.suspended)
         return false;
-    return c->exchange == NULL || c->exchange->state == EXCHANGE_HEAD ||
-           list_linked(&c->mhd.chunked);
+    if (c->exchange != NULL)
+        return c->exchange->code == 0 &&
+               (c->exchange->state == EXCHANGE_HEAD || list_linked(&c->mhd.chunked));
+    /* The last record of a request that ended in this round may also have a part of the next one. */
+    return (c->mhd.tls != NULL && c->mhd.round == m->config.round->number) ||
+           conn_has_part(c);
 }
 
 /*
@@ -501,10 +521,11 @@ find_only_part(const struct mhd *m, bool waiting)
 
             if (left-- == 0)
                 return NULL;
-            if (can_have_part(m, c) && only != NULL)
+            if (!can_have_part(m, c))
+                continue;
+            if (only != NULL)
                 return NULL;
-            if (can_have_part(m, c))
-                only = c;
+            only = c;
         }
     }
     return only;

@@ -17,8 +17,16 @@ enum { RUNS_IN_A_ROW = 16 };
  */
 enum { IDLE_POLLS = 8, NAP_MS = 10 };
 
-/* The line that libmicrohttpd logs before it sends a built-in page; with the status and the page. */
+/* libmicrohttpd logs this before it sends a built-in page, with the status and the page. */
 static const char built_in_page[] = "Error processing request";
+
+/*
+ * libmicrohttpd closes some connections without a response because of their request line. 1.0 logs the
+ * reason before, with this format. All these reasons, and no other one, name "the request".
+ */
+static const char reason_format[] = "%s\n";
+static const char reason_request[] = "he request";
+static const char reason_no_space[] = "No space left";
 
 /* ------------------------------------------------------------------ versions */
 
@@ -55,6 +63,25 @@ server_library_is_known(void)
 
 /* ------------------------------------------------------------------ opening */
 
+/* Sees from a line of its log that libmicrohttpd refuses a request by itself. */
+static void
+look_for_refusal(struct mhd *m, const char *format, va_list args)
+{
+    unsigned code = MHD_HTTP_BAD_REQUEST;
+    const char *text;
+
+    if (strncmp(format, built_in_page, sizeof(built_in_page) - 1) == 0) {
+        code = va_arg(args, unsigned);
+        mhd_replace_page(m, code, va_arg(args, const char *));
+    } else if (m->strict && strcmp(format, reason_format) == 0) {
+        text = va_arg(args, const char *);
+        if (strncmp(text, reason_no_space, sizeof(reason_no_space) - 1) == 0)
+            code = MHD_HTTP_URI_TOO_LONG;
+        if (strstr(text, reason_request) != NULL)
+            mhd_replace_page(m, code, text);
+    }
+}
+
 /* The log of libmicrohttpd. Its lines report what clients do, so they have level debug. */
 static void __attribute__((format(printf, 2, 0)))
 log_mhd(void *cls, const char *format, va_list args)
@@ -62,17 +89,11 @@ log_mhd(void *cls, const char *format, va_list args)
     struct mhd *m = cls;
     const struct log *log = m->config.server->log;
     char text[256];
+    va_list copy;
 
-    if (strncmp(format, built_in_page, sizeof(built_in_page) - 1) == 0) {
-        va_list copy;
-
-        unsigned code;
-
-        va_copy(copy, args);
-        code = va_arg(copy, unsigned);
-        mhd_replace_page(m, code, va_arg(copy, const char *));
-        va_end(copy);
-    }
+    va_copy(copy, args);
+    look_for_refusal(m, format, copy);
+    va_end(copy);
     if (!log_wants(log, LOG_DEBUG))
         return;
     (void)vsnprintf(text, sizeof(text), format, args);

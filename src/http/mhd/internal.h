@@ -105,13 +105,14 @@ void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **sock
                        enum MHD_ConnectionNotificationCode what);
 
 /*
- * libmicrohttpd is about to send a built-in page, and does not tell to which connection. One of
- * these gets a document of claimd past libmicrohttpd, and nothing more:
+ * libmicrohttpd is about to send a built-in page, or to close a connection because of a malformed
+ * request, and does not tell which connection. page: the page or the reason. One of these gets a
+ * document of claimd past libmicrohttpd, and nothing more:
  *
  * - the one with a whole head that libmicrohttpd cannot read (Content-Length is no number, or the
  *   cookies do not fit into its memory), because libmicrohttpd 0.9.75 would respond twice
  * - the only one in the middle of a chunked body, if the page is about chunks
- * - the only one of the running daemon that can have sent a part of a head
+ * - the only one of the running daemon of which libmicrohttpd has read a part of a head
  *
  * Otherwise the client gets the built-in page.
  */
