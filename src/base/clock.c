@@ -189,13 +189,26 @@ clock_to_wall_ms(const struct clock *c, int64_t ms)
     return c == NULL ? ms : ms + divide_rounded(clock_wall_ahead_ms(c), 1000) * 1000;
 }
 
-void
-clock_text(int64_t ms, char out[CLOCK_TEXT_CAP])
+/* Writes `latest` if the year does not fit. */
+static void
+write_text(int64_t ms, const char *format, const char *latest, char *out, size_t cap)
 {
     time_t seconds = (time_t)(ms / 1000 - (ms % 1000 < 0));
     struct tm tm;
 
-    if (gmtime_r(&seconds, &tm) == NULL ||
-        strftime(out, CLOCK_TEXT_CAP, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-        (void)snprintf(out, CLOCK_TEXT_CAP, "9999-12-31T23:59:59Z");
+    if (gmtime_r(&seconds, &tm) == NULL || strftime(out, cap, format, &tm) == 0)
+        (void)snprintf(out, cap, "%s", latest);
+}
+
+void
+clock_text(int64_t ms, char out[CLOCK_TEXT_CAP])
+{
+    write_text(ms, "%Y-%m-%dT%H:%M:%SZ", "9999-12-31T23:59:59Z", out, CLOCK_TEXT_CAP);
+}
+
+void
+clock_http_text(int64_t ms, char out[CLOCK_HTTP_CAP])
+{
+    write_text(ms, "%a, %d %b %Y %H:%M:%S GMT", "Fri, 31 Dec 9999 23:59:59 GMT", out,
+               CLOCK_HTTP_CAP);
 }

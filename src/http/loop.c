@@ -75,6 +75,7 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
                                        .server = shared->config,
                                        .table = &w->conns.table,
                                        .round = &w->loop.round,
+                                       .real = &shared->real,
                                        .epoll_fd = w->loop.epoll_fd};
 
         conn_table_init(&w->conns.table, shared->config->idle_seconds * 1000,

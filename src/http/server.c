@@ -163,7 +163,7 @@ refuse_socket(struct server *s, const struct listener *l, int fd, char id[REQUES
     request_ids_next(&s->ids, id);
     counter_add(&s->refused, 1);
     if (l->kind != LISTEN_TLS)
-        mhd_refuse_socket(fd, REFUSAL_BUSY, id);
+        mhd_refuse_socket(fd, REFUSAL_BUSY, id, &s->shared.real);
 }
 
 /* Owns fd. */

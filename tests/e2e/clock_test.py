@@ -7,6 +7,7 @@ libfaketime (Debian package faketime) sets the wall clock of one process.
 """
 
 import calendar
+import email.utils
 import glob
 import json
 import os
@@ -54,6 +55,14 @@ class WallClock(JournalCase):
     def near(self, text, wanted=None):
         self.assertLess(abs(seconds_of(text) - (wanted or time.time())), NEAR_S, text)
 
+    def dates_are_near(self, wanted):
+        """With a document, without one, and of a refusal."""
+        for target, status in (("/v2/queues", 200), ("/v2/ping", 204), ("/v2/queues\0", 400)):
+            response = self.server.ask("GET", target)
+            self.assertEqual(response.status, status)
+            date = email.utils.parsedate_to_datetime(response.headers["date"])
+            self.assertLess(abs(date.timestamp() - wanted), NEAR_S, target)
+
     def logged_time(self, event):
         self.server.logged(" " + event)
         return [line for line in self.server.log if " " + event in line][-1].split()[0]
@@ -98,7 +107,9 @@ class WallClock(JournalCase):
         self.start_with_clock("--webhook-keys", keys, "--signing-keys", keys,
                               "--notify-allow", "127.0.0.0/8", hours=-3)
         self.near(self.logged_time("started"), time.time() - 3 * HOUR)
+        self.dates_are_near(time.time() - 3 * HOUR)
         self.set_clock(0)
+        self.dates_are_near(time.time())
         sink = Sink()
         self.addCleanup(sink.close)
         self.ask("POST", "q/subscriptions", {"subscriber": sink.url}, 201)

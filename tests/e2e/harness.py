@@ -322,6 +322,7 @@ class Refusals:
         self.assertEqual(answer.headers.get("content-type"), "application/json", answer)
         self.assertEqual(answer.headers.get("cache-control"), "no-store", answer)
         self.assertEqual(answer.headers.get("x-content-type-options"), "nosniff", answer)
+        self.assertIn("date", answer.headers)
         self.assertEqual(set(json.loads(answer.body)), {"title", "description"})
         line = self.server.logged("request_id=" + answer.headers["x-request-id"])
         self.assertIn(" status=%d bytes=%d " % (answer.status, len(answer.body)), line)

@@ -86,4 +86,8 @@ int64_t clock_to_wall_ms(const struct clock *c, int64_t ms);
 #define CLOCK_TEXT_CAP 21
 void clock_text(int64_t ms, char out[CLOCK_TEXT_CAP]);
 
+/* Writes the form of HTTP (RFC 9110, 5.6.7), "Sun, 06 Nov 1994 08:49:37 GMT", and a NUL. */
+#define CLOCK_HTTP_CAP 30
+void clock_http_text(int64_t ms, char out[CLOCK_HTTP_CAP]);
+
 #endif

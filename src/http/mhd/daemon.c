@@ -114,8 +114,8 @@ daemon_start(struct mhd *m, bool tls, size_t block)
 {
     const struct server_config *server = m->config.server;
     const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
-                           MHD_ALLOW_SUSPEND_RESUME | NO_THREAD_SAFETY |
-                           (tls ? MHD_USE_TLS : 0);
+                           MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
+                           NO_THREAD_SAFETY | (tls ? MHD_USE_TLS : 0);
     /*
      * libmicrohttpd's own time limit counts from the last byte, and reads the clock six times a
      * request. It is off if the limits of the phases end each connection before.

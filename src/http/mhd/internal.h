@@ -17,7 +17,7 @@
  */
 enum { SMALL_HEAD = 4096, SMALL_LINES = 36, LARGE_CONNS = 256 };
 
-enum { MHD_DAEMON_CONNS = 512, HEADERS_CAP = RESPONSE_HEAD_MAX + 192 };
+enum { MHD_DAEMON_CONNS = 512, HEADERS_CAP = RESPONSE_HEAD_MAX + 256 };
 
 struct mhd_daemon {
     struct source source;
@@ -40,11 +40,13 @@ struct mhd {
     bool strict; /* libmicrohttpd refuses malformed heads and chunks: strict_library() */
     struct MHD_Response *no_memory; /* owned; a prepared response */
     struct MHD_Response *empty; /* owned; for all responses without a body or headers */
-    char *empty_id;             /* borrowed; the place of its request ids */
-    char filler[HEADERS_CAP];   /* a text of any length, up to its end (response.c) */
-    size_t block;               /* memory of most connections */
-    size_t large_block;         /* memory of a connection for large heads; 0: none */
-    struct conn *adding;        /* within MHD_add_connection() */
+    char *empty_start;          /* borrowed; the place of its request ids and date */
+    int64_t date_s;             /* second of the wall clock that `date` is of */
+    char date[CLOCK_HTTP_CAP];
+    char filler[HEADERS_CAP]; /* a text of any length, up to its end (response.c) */
+    size_t block;             /* memory of most connections */
+    size_t large_block;       /* memory of a connection for large heads; 0: none */
+    struct conn *adding;      /* within MHD_add_connection() */
     const struct mhd_daemon *running; /* that runs, or ran last; NULL: none did */
     bool called;                      /* the daemon that runs has called a callback */
     struct list pending_suspend, chunked, ended, tls_pending, tls_handshaking;

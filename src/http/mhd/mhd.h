@@ -93,7 +93,8 @@ struct mhd_config {
     const struct server_config *server;
     struct conn_table *table;
     const struct round *round;
-    int epoll_fd; /* of the worker */
+    const struct clock *real; /* runs with the wall clock */
+    int epoll_fd;             /* of the worker */
 };
 
 struct mhd; /* opaque */
@@ -165,9 +166,10 @@ bool mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pie
 bool mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing);
 
 /*
- * Writes a whole refusal with "Connection: close" and the request id to a socket. Bytes for which
+ * Writes a whole refusal with "Connection: close", the request id and the date to a socket. Bytes for which
  * the socket has no space at once are lost.
  */
-void mhd_refuse_socket(int fd, enum refusal which, const char *id);
+void
+mhd_refuse_socket(int fd, enum refusal which, const char *id, const struct clock *real);
 
 #endif

@@ -31,12 +31,16 @@ bodiless(int code)
 static const char name_id[] = "X-Request-ID", name_cache[] = "Cache-Control";
 static const char name_openstack[] = "X-OpenStack-Request-Id";
 static const char again[] = "\r\nX-OpenStack-Request-Id: "; /* with the same value */
+static const char date_name[] = "\r\nDate: ";
 static const char no_store[] = "\r\nCache-Control: no-store";
 static const char no_sniff[] = "\r\nX-Content-Type-Options: nosniff";
 
 /* The value of X-Request-ID, and behind it all other headers but "Connection". */
-enum { ID = REQUEST_ID_CAP - 1, AGAIN = sizeof(again) - 1, IDS = ID + AGAIN + ID };
-_Static_assert(IDS + RESPONSE_HEAD_MAX + sizeof(no_store) + sizeof(no_sniff) <=
+enum {
+    ID = REQUEST_ID_CAP - 1,
+    START = 2 * ID + sizeof(again) - 1 + sizeof(date_name) - 1 + CLOCK_HTTP_CAP - 1
+};
+_Static_assert(START + RESPONSE_HEAD_MAX + sizeof(no_store) + sizeof(no_sniff) <=
                    HEADERS_CAP,
                "the filler is too short");
 
@@ -84,25 +88,42 @@ write_bytes(char *at, struct bytes text)
     return at + text.len;
 }
 
-/* Returns the place behind both. */
-static char *
-write_ids(char *at, const char *id)
+/*
+ * The present date for the header Date. libmicrohttpd would make it anew for each response. (Its
+ * built-in pages have none.)
+ */
+static struct bytes
+current_date(struct mhd *m)
 {
-    memcpy(at, id, ID);
-    memcpy(at + ID, again, AGAIN);
-    memcpy(at + ID + AGAIN, id, ID);
-    return at + IDS;
+    const int64_t now_s = clock_wall_ms(m->config.real) / 1000;
+
+    if (m->date[0] == '\0' || now_s != m->date_s) {
+        clock_http_text(now_s * 1000, m->date);
+        m->date_s = now_s;
+    }
+    return bytes_of(m->date, CLOCK_HTTP_CAP - 1);
+}
+
+/* Writes START bytes, the request ids and the date, and returns the place behind. */
+static char *
+write_start(struct mhd *m, char *at, const char *id)
+{
+    at = write_bytes(at, bytes_of(id, ID));
+    at = write_bytes(at, bytes_of(again, sizeof(again) - 1));
+    at = write_bytes(at, bytes_of(id, ID));
+    at = write_bytes(at, bytes_of(date_name, sizeof(date_name) - 1));
+    return write_bytes(at, current_date(m));
 }
 
 /* False without memory, or if a value has a line break. */
 static bool
-add_headers(const struct mhd *m, struct MHD_Response *mr, const struct response *res,
+add_headers(struct mhd *m, struct MHD_Response *mr, const struct response *res,
             const char *id)
 {
     struct bytes cache = bytes_of(no_store, sizeof(no_store) - 1);
     const struct bytes sniff = bytes_of(no_sniff, sizeof(no_sniff) - 1);
     struct bytes names[RESPONSE_HEADERS_MAX], values[RESPONSE_HEADERS_MAX];
-    size_t count = 0, len = IDS + sniff.len;
+    size_t count = 0, len = START + sniff.len;
     char *at;
 
     for (const struct response_header *h = res->headers;
@@ -121,7 +142,7 @@ add_headers(const struct mhd *m, struct MHD_Response *mr, const struct response 
     at = add_block(m, mr, len + cache.len);
     if (at == NULL)
         return false;
-    at = write_ids(at, id);
+    at = write_start(m, at, id);
     for (size_t i = 0; i < count; i++) {
         at = write_bytes(at, bytes_of("\r\n", 2));
         at = write_bytes(at, names[i]);
@@ -164,21 +185,21 @@ mhd_make_empty(struct mhd *m)
     m->empty = borrow_body(bytes_str(""));
     if (m->empty == NULL || !add_headers(m, m->empty, &none, id))
         return false;
-    (void)MHD_get_response_headers(m->empty, keep_value, &m->empty_id);
+    (void)MHD_get_response_headers(m->empty, keep_value, &m->empty_start);
     return true;
 }
 
 /*
- * Queues the response that all requests share. Only the request id differs, and all ids have the
+ * Queues the response that all requests share. Only request id and date differ, and have always the
  * same length. libmicrohttpd copies the head when the callback that queues the response returns,
- * before it calls another one. So the id may change with each request.
+ * before it calls another one. So id and date may change with each request.
  */
 static bool
 queue_empty(struct exchange *ex)
 {
-    const struct mhd *m = mhd_of(ex->conn);
+    struct mhd *m = mhd_of(ex->conn);
 
-    (void)write_ids(m->empty_id, ex->id);
+    (void)write_start(m, m->empty_start, ex->id);
     return queue_response(ex, m->empty, ex->response.code, 0);
 }
 
@@ -300,23 +321,27 @@ mhd_make_refusal(enum refusal which, bool closing, const char *id)
 
 /* The whole response of a refusal. Returns its length. */
 static size_t
-format_refusal(enum refusal which, const char *id, char *out, size_t cap)
+format_refusal(enum refusal which, const char *id, const struct clock *real, char *out,
+               size_t cap)
 {
     const struct refusal_row *row = &rows[which];
-    int len =
-        snprintf(out, cap,
-                 "HTTP/1.1 %d %s\r\n"
-                 "Connection: close\r\n"
-                 "Content-Type: application/json\r\n"
-                 "Content-Length: %zu\r\n"
-                 "X-Request-ID: %s%s%s%s%s\r\n"
-                 "%s%s%s"
-                 "\r\n%s",
-                 row->code, row->reason, strlen(row->document), id, again, id, no_store,
-                 no_sniff, row->retry_after == NULL ? "" : "Retry-After: ",
-                 row->retry_after == NULL ? "" : row->retry_after,
-                 row->retry_after == NULL ? "" : "\r\n", row->document);
+    char date[CLOCK_HTTP_CAP];
+    int len;
 
+    clock_http_text(clock_wall_ms(real), date);
+    len = snprintf(out, cap,
+                   "HTTP/1.1 %d %s\r\n"
+                   "Connection: close\r\n"
+                   "Content-Type: application/json\r\n"
+                   "Content-Length: %zu\r\n"
+                   "X-Request-ID: %s%s%s%s%s%s%s\r\n"
+                   "%s%s%s"
+                   "\r\n%s",
+                   row->code, row->reason, strlen(row->document), id, again, id,
+                   date_name, date, no_store, no_sniff,
+                   row->retry_after == NULL ? "" : "Retry-After: ",
+                   row->retry_after == NULL ? "" : row->retry_after,
+                   row->retry_after == NULL ? "" : "\r\n", row->document);
     ENSURE(len > 0 && (size_t)len < cap);
     return (size_t)len;
 }
@@ -326,15 +351,16 @@ enum { REFUSAL_CAP = 1024 };
 void
 mhd_refuse_past(struct exchange *ex, enum refusal which)
 {
+    const struct clock *real = mhd_of(ex->conn)->config.real;
     gnutls_session_t tls = ex->conn->mhd.tls;
     char text[REFUSAL_CAP];
 
     ENSURE(which > REFUSAL_NONE && which < REFUSAL_COUNT);
     if (tls == NULL) {
-        mhd_refuse_socket(ex->conn->fd, which, ex->id);
+        mhd_refuse_socket(ex->conn->fd, which, ex->id, real);
     } else { /* the socket has space, because no response is under way */
         (void)gnutls_record_send(tls, text,
-                                 format_refusal(which, ex->id, text, sizeof(text)));
+                                 format_refusal(which, ex->id, real, text, sizeof(text)));
         (void)gnutls_bye(tls, GNUTLS_SHUT_WR);
     }
     ex->code = rows[which].code;
@@ -366,10 +392,10 @@ mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)
 }
 
 void
-mhd_refuse_socket(int fd, enum refusal which, const char *id)
+mhd_refuse_socket(int fd, enum refusal which, const char *id, const struct clock *real)
 {
     char text[REFUSAL_CAP];
-    size_t len = format_refusal(which, id, text, sizeof(text));
+    size_t len = format_refusal(which, id, real, text, sizeof(text));
 
     (void)send(fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT); /* see mhd.h */
 }

@@ -246,10 +246,14 @@ START_TEST(times_are_written_in_utc)
         {253402300800000, "9999-12-31T23:59:59Z"}, /* five digits have no room */
         {INT64_MAX, "9999-12-31T23:59:59Z"},
     };
-    char text[CLOCK_TEXT_CAP];
+    char text[CLOCK_TEXT_CAP], http[CLOCK_HTTP_CAP];
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         clock_text(rows[i].ms, text);
         ck_assert_str_eq(text, rows[i].text);
     }
+    clock_http_text(784111777999, http); /* the example of RFC 9110 */
+    ck_assert_str_eq(http, "Sun, 06 Nov 1994 08:49:37 GMT");
+    clock_http_text(INT64_MAX, http);
+    ck_assert_str_eq(http, "Fri, 31 Dec 9999 23:59:59 GMT");
 }
