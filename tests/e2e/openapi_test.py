@@ -513,7 +513,8 @@ class Story(Case):
         headers = {"Idempotency-Key": method + path}
         values = values or {"queue": "keyed", "topic": "keyed"}
         said, again = (self.expect(status, method, path, body, query, headers, **values) for _ in "12")
-        self.assertEqual(said, again)
+        # The age of a message grows meanwhile.
+        self.assertEqual(*(re.sub('"age": [0-9]+', "", json.dumps(each)) for each in (said, again)))
         self.expect(422, method, path, other, query, headers, **values)
         return headers, said
 
