@@ -36,7 +36,8 @@ def closed(node):
 class Document:
     def __init__(self, tree):
         self.tree = tree
-        self.shut = closed(copy.deepcopy(tree))
+        # A resolver searches the whole document before its first use, and remembers what it found.
+        self.resolver = jsonschema.RefResolver("", closed(copy.deepcopy(tree)))
 
     def resolved(self, node):
         """What a node is, or what its $ref names."""
@@ -62,8 +63,7 @@ class Document:
     def wrong(self, schema, value, where="answer"):
         """What of a value is not as a schema of the document says: a list of texts."""
         judge = jsonschema.Draft202012Validator(
-            closed(schema), resolver=jsonschema.RefResolver("", self.shut),
-            format_checker=FORMATS)
+            closed(schema), resolver=self.resolver, format_checker=FORMATS)
         return ["%s%s: %s" % (where, error.json_path[1:], error.message)
                 for error in judge.iter_errors(value)]
 
