@@ -22,6 +22,9 @@ SWALLOWED = 1024 * 1024  # how much more is read before the connection is given 
 
 GOOD = request("GET", "/v2/queues")
 
+with socket.create_server(("127.0.0.1", 0)) as _listener:
+    COUNTED = len(_listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)) > 128
+
 
 class Case(Refusals, unittest.TestCase):
     @classmethod
@@ -317,6 +320,7 @@ class Heads(Case):
             self.assertIn(client.response().status, (200, 201))
         return client
 
+    @unittest.skipUnless(COUNTED, "the kernel, an emulator, does not count the bytes of a connection")
     def test_a_later_malformed_request_is_refused_as_the_first_one(self):
         """The worker has other connections, which wait for their next request."""
         refused = (b"GET / HTTP/2.0\r\n\r\n", b"GET /\r\n\r\n", b"GET / x HTTP/1.1\r\n\r\n",
