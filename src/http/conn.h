@@ -78,9 +78,9 @@ struct mhd_conn {
     unsigned round;            /* of the last callback for this connection */
     unsigned idle_rounds;      /* in a row, with input that libmicrohttpd did not read */
     unsigned replays;          /* ends of input that will still be replayed */
-    uint64_t ended_at;     /* bytes or records that ended requests had: conn_has_part() */
-    gnutls_session_t tls;  /* libmicrohttpd's; NULL: none */
-    struct tls_pair *pair; /* pinned during the handshake */
+    uint64_t ended_at;         /* bytes of all requests that have ended; not with TLS */
+    gnutls_session_t tls;      /* libmicrohttpd's; NULL: none */
+    struct tls_pair *pair;     /* pinned during the handshake */
     struct list pending_suspend; /* to be suspended when libmicrohttpd returns */
     struct list chunked;         /* in the middle of a chunked body */
     struct list ended;           /* the client sends no more, which is to be replayed */
@@ -139,12 +139,10 @@ struct conn *conn_earliest(const struct conn_table *t, int64_t *due_ms);
 enum conn_unread { UNREAD_NOTHING, UNREAD_DATA, UNREAD_END };
 enum conn_unread conn_unread(const struct conn *c);
 
-/* Records of TLS that libmicrohttpd has read from a connection with TLS, since its keys are in use. */
-uint64_t conn_records(const struct conn *c);
-
 /*
- * True if libmicrohttpd has read more than mhd.ended_at, and has not closed its side. Also true if the
- * kernel does not tell, as for a Unix socket. Makes one or two system calls.
+ * True if libmicrohttpd can have read more than mhd.ended_at, and has not closed its side. Always true
+ * if that is not known: with TLS, for a Unix socket, after an empty line before a request, and often
+ * if the connection is closed. Makes up to two system calls.
  */
 bool conn_has_part(const struct conn *c);
 

@@ -5,6 +5,7 @@
 """
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -322,7 +323,7 @@ class Heads(Case):
 
     @unittest.skipUnless(COUNTED, "the kernel, an emulator, does not count the bytes of a connection")
     def test_a_later_malformed_request_is_refused_as_the_first_one(self):
-        """The worker has other connections, which wait for their next request."""
+        """Without TLS, the worker has other connections, which wait for their next request."""
         refused = (b"GET / HTTP/2.0\r\n\r\n", b"GET /\r\n\r\n", b"GET / x HTTP/1.1\r\n\r\n",
                    GOOD.replace(b"GET", b"GE\0T"), GOOD.replace(b"GET", b"GE\rT"),
                    self.line("X-Extra: a", " folded"), self.line("X-Ex\0tra: a"),
@@ -331,7 +332,7 @@ class Heads(Case):
         # libmicrohttpd 0.9.75 closes these without a response or a line in its log.
         closed = (b" " + GOOD, b"GET\r\n\r\n", b"\x16\x03\x01\x02\r\n\r\n")
         with Server("--workers", "1") as server, contextlib.ExitStack() as stack:
-            others = [stack.enter_context(self.used(server)) for _ in range(6)]
+            others = [stack.enter_context(self.used(server)) for _ in range(0 if harness.TLS else 6)]
             for data in refused + closed:
                 with self.subTest(data=data), self.used(server) as client:
                     client.send(data)
@@ -368,17 +369,18 @@ class Heads(Case):
     def test_a_malformed_request_behind_another_ends_no_other_one(self):
         """Both come at once, with TLS in one record. One other connection has a part of a head."""
         bad = self.line("X-Ex\0tra: a")
+        lines = (b"GET / HTTP/2.0\r\n\r\n", b"GET /\r\n\r\n", b"GET /" + b"x" * 9000, bad, bad[:-4])
         with Server("--workers", "1") as server:
-            for behind in (b"GET / HTTP/2.0\r\n\r\n", b"GET /\r\n\r\n", bad, bad[:-4]):
-                with self.subTest(behind=behind), self.used(server) as other:
-                    other.send(GOOD[:40])
+            for behind, begun in itertools.product(lines, (3, 40)):
+                with self.subTest(behind=behind, begun=begun), self.used(server) as other:
+                    other.send(GOOD[:begun])
                     with self.used(server) as client:
                         client.send(GOOD + behind)
                         self.assertEqual(client.response().status, 200)
-                        if behind == bad[:-4]: # it is malformed with its last bytes
+                        if behind == bad[:-4]:  # it is malformed with its last bytes
                             client.send(bad[-4:])
-                        self.assertIn(client.last_response().status, (400, 505))
-                    other.send(GOOD[40:])
+                        self.assertIn(client.last_response().status, (400, 414, 505))
+                    other.send(GOOD[begun:])
                     self.assertEqual(other.response().status, 200)
 
     def test_a_malformed_trailer_ends_no_other_connection(self):

@@ -265,8 +265,10 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
     struct conn *c = mhd_conn_of(connection);
     char *mark;
 
-    ENSURE(c->exchange == NULL);
     m->called = true;
+    if (c->exchange !=
+        NULL) /* mhd_replace_page() has refused it in the middle of its head */
+        return c->exchange;
     mhd_set_phase(m, c, CONN_RECEIVING);
     if (!c->used)
         tls_handshake_done(m, c);
@@ -320,7 +322,8 @@ pass_request(struct mhd *m, struct conn *c, const char *method, const char *vers
         return mhd_refuse(m, c, REFUSAL_NO_MEMORY, true);
     }
     c->mhd.round = m->config.round->number;
-    if (c->phase == CONN_CLOSING)
+    /* mhd_replace_page() may have refused it in the middle. */
+    if (c->phase == CONN_CLOSING || (ex->code != 0 && ex->state != EXCHANGE_RESPONDED))
         return false;
     if (ex->state == EXCHANGE_HEAD) { /* the headers are complete */
         exchange_set_method(ex, bytes_str(method));
@@ -382,16 +385,6 @@ end_request(struct conn *c, bool sent)
         http_on_ended(c, sent);
 }
 
-/* Notes what libmicrohttpd has read up to the end of a request: see can_have_part(). */
-static void
-note_end_of_request(struct conn *c)
-{
-    if (c->mhd.tls != NULL)
-        c->mhd.ended_at = conn_records(c);
-    else if (c->exchange != NULL)
-        c->mhd.ended_at += c->exchange->head.use.head + c->exchange->head.content_length;
-}
-
 void
 mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
                  enum MHD_RequestTerminationCode how)
@@ -407,8 +400,8 @@ mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
         c->linger = true;
     mhd_set_phase(m, c, CONN_WAITING);
     *ctx = NULL;
-    c->mhd.round = m->config.round->number;
-    note_end_of_request(c);
+    if (c->exchange != NULL)
+        c->mhd.ended_at += c->exchange->head.use.head + c->exchange->head.content_length;
     end_request(c, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     if (c->hung_up)
         replay_rdhup(m, c);
@@ -494,9 +487,7 @@ can_have_part(const struct mhd *m, const struct conn *c)
     if (c->exchange != NULL)
         return c->exchange->code == 0 &&
                (c->exchange->state == EXCHANGE_HEAD || list_linked(&c->mhd.chunked));
-    /* The last record of a request that ended in this round may also have a part of the next one. */
-    return (c->mhd.tls != NULL && c->mhd.round == m->config.round->number) ||
-           conn_has_part(c);
+    return conn_has_part(c);
 }
 
 /*

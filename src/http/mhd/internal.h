@@ -114,7 +114,7 @@ void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **sock
  * - the one with a whole head that libmicrohttpd cannot read (Content-Length is no number, or the
  *   cookies do not fit into its memory), because libmicrohttpd 0.9.75 would respond twice
  * - the only one in the middle of a chunked body, if the page is about chunks
- * - the only one of the running daemon of which libmicrohttpd has read a part of a head
+ * - the only one of the running daemon of which libmicrohttpd can have read a part of a head
  *
  * Otherwise the client gets the built-in page.
  */
