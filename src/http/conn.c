@@ -123,7 +123,7 @@ conn_has_part(const struct conn *c)
     read = (uint64_t)info.tcpi_bytes_received - (uint64_t)unread;
     if (info.tcpi_state == CLOSE_WAIT)
         read--; /* the end of the input counts as a byte */
-    return read != c->mhd.ended_at;
+    return read != c->mhd.ended_bytes;
 }
 
 size_t

@@ -78,7 +78,7 @@ struct mhd_conn {
     unsigned round;            /* of the last callback for this connection */
     unsigned idle_rounds;      /* in a row, with input that libmicrohttpd did not read */
     unsigned replays;          /* ends of input that will still be replayed */
-    uint64_t ended_at;         /* bytes of all requests that have ended; not with TLS */
+    uint64_t ended_bytes;      /* bytes of all requests that have ended; not with TLS */
     gnutls_session_t tls;      /* libmicrohttpd's; NULL: none */
     struct tls_pair *pair;     /* pinned during the handshake */
     struct list pending_suspend; /* to be suspended when libmicrohttpd returns */
@@ -140,7 +140,7 @@ enum conn_unread { UNREAD_NOTHING, UNREAD_DATA, UNREAD_END };
 enum conn_unread conn_unread(const struct conn *c);
 
 /*
- * True if libmicrohttpd can have read more than mhd.ended_at, and has not closed its side. Always true
+ * True if libmicrohttpd can have read more than mhd.ended_bytes, and has not closed its side. Always true
  * if that is not known: with TLS, for a Unix socket, after an empty line before a request, and often
  * if the connection is closed. Makes up to two system calls.
  */

@@ -401,7 +401,8 @@ mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
     mhd_set_phase(m, c, CONN_WAITING);
     *ctx = NULL;
     if (c->exchange != NULL)
-        c->mhd.ended_at += c->exchange->head.use.head + c->exchange->head.content_length;
+        c->mhd.ended_bytes +=
+            c->exchange->head.use.head + c->exchange->head.content_length;
     end_request(c, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     if (c->hung_up)
         replay_rdhup(m, c);
