@@ -6,6 +6,7 @@
  * arguments are wrong.
  */
 #include "bench/run.h"
+#include "claimd/base/version.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -46,6 +47,10 @@ main(int argc, char **argv)
         return 2;
     if (options.help) {
         options_help("claimd-bench");
+        return 0;
+    }
+    if (options.version) {
+        (void)printf("claimd-bench " CLAIMD_VERSION "\ncommit %s\n", version_commit);
         return 0;
     }
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) { /* each connection is an open file */

@@ -88,6 +88,8 @@ static const struct option_row rows[] = {
      "Write one row per operation as CSV."},
     {"quiet", KIND_FLAG, AT(quiet), 0, 0, NULL, NULL, "Print no progress and no report."},
     {"help", KIND_FLAG, AT(help), 0, 0, NULL, NULL, "Print this help."},
+    {"version", KIND_FLAG, AT(version), 0, 0, NULL, NULL,
+     "Print the version and the commit."},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])

@@ -41,7 +41,7 @@ struct options {
     bool quiet;
     bool spin; /* never sleep while waiting for responses */
     bool keep; /* keep the queues and their messages */
-    bool help;
+    bool help, version;
     struct process_list server;
 
     /* Derived from the names above. */

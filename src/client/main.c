@@ -1,9 +1,19 @@
 #include "claimd/base/streams.h"
+#include "claimd/base/version.h"
 #include "client/client.h"
 #include "client/command.h"
+
+#include <stdio.h>
+#include <string.h>
 
 int
 main(int argc, char **argv)
 {
-    return !streams_open() ? CLIENT_USAGE : client_main(argc > 0 ? argv + 1 : argv);
+    if (!streams_open())
+        return CLIENT_USAGE;
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        (void)printf("claimd-client " CLAIMD_VERSION "\ncommit %s\n", version_commit);
+        return fflush(stdout) == 0 ? CLIENT_GOOD : CLIENT_REFUSED;
+    }
+    return client_main(argc > 0 ? argv + 1 : argv);
 }

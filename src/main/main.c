@@ -1,4 +1,5 @@
 #include "claimd/base/streams.h"
+#include "claimd/base/version.h"
 #include "claimd/client/commands.h"
 #include "main/command.h"
 #include "main/exit_status.h"

@@ -20,12 +20,6 @@
 #include "main/daemon.h"
 #include "main/exit_status.h"
 
-/*
- * The commit of the build, or "unknown" without a git history. scripts/cmake/commit.cmake writes the source.
- * It is not in the library, so that a new commit does not link every test again.
- */
-extern const char version_commit[];
-
 /* The arguments of a process. */
 struct program {
     const char *commit;

@@ -7,6 +7,7 @@ Pages and help come out of the same tables; here they are held against each othe
 what the program takes.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -25,6 +26,7 @@ del sys.argv[1:4]
 ROOT = os.path.join(HERE, "..", "..")
 NAMES = ("claimd.1", "claimd-token.1", "claimd.conf.5")
 COLUMNS = 79
+COMMIT_SCRIPT = os.path.join("scripts", "cmake", "commit.cmake")
 
 
 def run(*words, **more):
@@ -172,7 +174,7 @@ class Help(unittest.TestCase):
     def test_the_changelog_names_options_and_commands_that_exist(self):
         with open(os.path.join(ROOT, "docs", "changelog.md"), encoding="utf-8") as f:
             text = f.read()
-        newest = text.split("\n## ")[1]
+        newest = "".join(text.split("\n## ")[1:3])  # unreleased, and the last release
         named = set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`|`([a-z0-9_]+) = ", newest))
         named = {one or other for one, other in named} - {"message_volume", "claim_ids"}
         with open(os.path.join(ROOT, "docs", "metrics.md"), encoding="utf-8") as f:
@@ -200,21 +202,38 @@ class Help(unittest.TestCase):
 class Version(unittest.TestCase):
     def test_the_first_line_is_for_programs_and_the_rest_for_reports(self):
         lines = say("--version").splitlines()
-        self.assertRegex(lines[0], r"^claimd \d+\.\d+\.\d+$")
+        self.assertRegex(lines[0], r"^claimd \d+\.\d+\.\d+(-[0-9a-z.]+)?$")
         self.assertRegex(lines[1], r"^commit (unknown|[0-9a-f]{12,}(-dirty)?)$")
         self.assertEqual([line.split()[0] for line in lines[2:]],
                          ["libmicrohttpd", "jansson", "gnutls"])
         for line in lines[2:]:
             self.assertRegex(line, r" \d+\.\d+")
 
-    def commit_of(self, source, *more):
-        """What scripts/cmake/commit.cmake writes of a tree; again, so that it must not change it."""
+    def test_all_programs_print_version_and_commit_in_one_form(self):
+        expected = say("--version").splitlines()[:2]
+        for name in ("claimd-bench", "claimd-client"):
+            printed = run(os.path.join(os.path.dirname(CLAIMD), name), "--version", check=True).stdout
+            self.assertEqual(printed.replace(name, "claimd", 1).splitlines(), expected, name)
+
+    def test_a_prerelease_is_a_part_of_the_version_of_all_programs(self):
+        version = say("--version").split()[1].partition("-")[0]
+        with tempfile.TemporaryDirectory() as folder:
+            run(CMAKE, "-S", ROOT, "-B", folder, "-DCLAIMD_TESTS=OFF", "-DCLAIMD_PRERELEASE=-rc.1",
+                check=True)
+            with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as f:
+                commands_of = {command["file"]: command["command"] for command in json.load(f)}
+        for path in ("main/main.c", "bench/main.c", "client/main.c"):
+            command, = [text for file, text in commands_of.items() if file.endswith("/src/" + path)]
+            self.assertIn('CLAIMD_VERSION=\\"%s-rc.1\\"' % version, command)
+
+    def commit_of(self, source, *more, script=os.path.join(ROOT, COMMIT_SCRIPT)):
+        """What the script writes of a tree; again, so that it must not change it."""
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "commit.c")
             times = set()
             for _ in range(2):
                 run(CMAKE, "-DSOURCE=" + source, "-DOUT=" + out, *more, "-P",
-                    os.path.join(ROOT, "scripts", "cmake", "commit.cmake"), check=True)
+                    script, check=True)
                 times.add(os.stat(out).st_mtime_ns)
             self.assertEqual(len(times), 1)
             with open(out, encoding="ascii") as f:
