@@ -2,21 +2,24 @@
 #
 #   cmake -DSOURCE=... -DOUT=... [-DCOMMIT=...] -P scripts/cmake/commit.cmake
 #
-# A tree without its history (a tarball), or a machine without git, has "unknown", unless
-# COMMIT says which one it is.
+# The first of these names the commit: COMMIT, the git history of SOURCE, the line below. `git archive` fills that
+# line (.gitattributes). Otherwise the commit is "unknown".
+set(archived "$Format:%H$")
 if(NOT COMMIT)
-    set(COMMIT unknown)
     find_program(GIT git)
     if(GIT AND EXISTS ${SOURCE}/.git)
-        # The tree may belong to somebody else than who builds.
+        # Another user than the one that builds may own the tree.
         execute_process(
             COMMAND ${GIT} -c safe.directory=* -C ${SOURCE} describe --always --dirty
                     --abbrev=12 --exclude=*
-            OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
-        if(NOT failed)
-            set(COMMIT ${found})
-        endif()
+            OUTPUT_VARIABLE COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     endif()
+endif()
+if(NOT COMMIT AND archived MATCHES "^[0-9a-f]+$")
+    string(SUBSTRING ${archived} 0 12 COMMIT)
+endif()
+if(NOT COMMIT)
+    set(COMMIT unknown)
 endif()
 set(text "extern const char version_commit[];\nconst char version_commit[] = \"${COMMIT}\";\n")
 if(EXISTS ${OUT})

@@ -10,6 +10,7 @@ what the program takes.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -247,6 +248,30 @@ class Version(unittest.TestCase):
             with open(os.path.join(tree, ".git"), "w", encoding="ascii") as f:
                 f.write("gitdir: /nowhere\n")
             self.assertEqual(self.commit_of(tree), "unknown")
+
+    @unittest.skipUnless(shutil.which("git"), "git is not installed")
+    def test_an_archive_of_git_has_the_commit_unless_there_is_a_history(self):
+        def git(*words):
+            return run("git", "-C", tree, "-c", "user.name=a", "-c", "user.email=a@example.org", *words,
+                       check=True).stdout.strip()
+
+        with tempfile.TemporaryDirectory() as tree, tempfile.TemporaryDirectory() as unpacked:
+            os.makedirs(os.path.join(tree, os.path.dirname(COMMIT_SCRIPT)))
+            for name in (COMMIT_SCRIPT, ".gitattributes"):
+                shutil.copy(os.path.join(ROOT, name), os.path.join(tree, name))
+            git("init", "-q")
+            git("add", ".")
+            git("commit", "-q", "-m", "A commit")
+            git("archive", "-o", os.path.join(unpacked, "a.tar"), "HEAD")
+            run("tar", "-C", unpacked, "-xf", os.path.join(unpacked, "a.tar"), check=True)
+            script = os.path.join(unpacked, COMMIT_SCRIPT)
+            archived = git("rev-parse", "HEAD")[:12]
+            self.assertEqual(self.commit_of(unpacked, script=script), archived)
+            self.assertEqual(self.commit_of(unpacked, "-DCOMMIT=12345", script=script), "12345")
+            git("commit", "-q", "--allow-empty", "-m", "Another commit")
+            history = git("rev-parse", "HEAD")[:12]
+            self.assertNotEqual(history, archived)
+            self.assertEqual(self.commit_of(tree, script=script), history)
 
 
 if __name__ == "__main__":
