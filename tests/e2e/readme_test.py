@@ -7,6 +7,7 @@ the pages print. The options of README.md have the defaults that it names.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,85 @@ class Readme(unittest.TestCase):
         done = subprocess.run([CLAIMD, *words], capture_output=True, text=True, timeout=60,
                               check=False, env=environment())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class ScriptsRun(unittest.TestCase):
+    """scripts/run in a tree of its own, where cmake is a script that prints the lines of a build."""
+
+    CMAKE = """#!/bin/bash
+if [ "$1" = --preset ]; then
+    mkdir -p "build/$2" && touch "build/$2/Makefile"
+elif [ -e broken ]; then
+    echo "[ 50%] Building C object a.c.o"
+    echo "a.c:1: error: nothing here"
+    exit 2
+elif [ ! -e "$2/claimd" ]; then
+    for percent in "  3" " 24" " 25" " 30" " 74" " 98"; do
+        echo "[$percent%] Building C object a.c.o"
+    done
+    echo "[ 99%] Linking C executable claimd"
+    echo "[100%] Built target claimd"
+    printf '#!/bin/bash\\necho "$0 $*"\\n' >"$2/claimd" && chmod +x "$2/claimd"
+fi
+"""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.tree = os.path.realpath(scratch.name)
+        os.mkdir(os.path.join(self.tree, "scripts"))
+        for name in ("run", "build"):
+            shutil.copy(os.path.join(ROOT, "scripts", name), os.path.join(self.tree, "scripts"))
+        self.write("scripts/packages", "#!/bin/sh\n")
+        self.write("cmake", self.CMAKE)
+
+    def write(self, name, text):
+        path = os.path.join(self.tree, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path, 0o755)
+
+    def run_script(self, *words, stderr=subprocess.PIPE):
+        return subprocess.run([os.path.join(self.tree, "scripts", "run"), *words], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=stderr, text=True, timeout=60, check=False,
+                              env=environment(PATH=self.tree + ":" + os.environ["PATH"]))
+
+    def test_it_prints_a_line_for_each_quarter_and_passes_the_arguments_on(self):
+        done = self.run_script("--listen", "unix:/a b")
+        self.assertEqual(done.stdout, self.tree + "/build/run/claimd --listen unix:/a b\n")
+        self.assertEqual(done.stderr.splitlines(),
+                         ["Installing missing packages, if any", "Building claimd (about 1 minute)",
+                          "Building claimd: 25 %", "Building claimd: 50 %", "Building claimd: 75 %"])
+
+    def test_on_a_terminal_it_updates_one_line(self):
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        done = self.run_script(stderr=slave)
+        os.close(slave)
+        self.assertEqual(done.returncode, 0)
+        shown = os.read(master, 65536).decode().replace("\x1b[K", "").split("\n")
+        self.assertEqual(shown[2].strip("\r").split("\r"),
+                         ["Building claimd: %d %%" % percent for percent in (3, 24, 25, 30, 74, 98)] +
+                         ["Building claimd: 99 %, linking"])
+        self.assertEqual(shown[3:], [""])
+
+    def test_without_a_change_it_prints_no_progress(self):
+        self.run_script()
+        self.assertEqual(self.run_script().stderr.splitlines(),
+                         ["Installing missing packages, if any", "Building changed files, if any"])
+
+    def test_the_fast_form_is_a_build_of_its_own(self):
+        done = self.run_script("--fast", "--max-wait", "5")
+        self.assertEqual(done.stdout, self.tree + "/build/fast/claimd --max-wait 5\n")
+        self.assertFalse(os.path.exists(os.path.join(self.tree, "build", "run")))
+        done = self.run_script("--max-wait", "5", "--fast")  # an option of claimd
+        self.assertEqual(done.stdout, self.tree + "/build/run/claimd --max-wait 5 --fast\n")
+
+    def test_a_failed_build_prints_its_output_and_starts_nothing(self):
+        self.write("broken", "")
+        done = self.run_script()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("a.c:1: error: nothing here", done.stderr.splitlines())
 
 
 if __name__ == "__main__":
