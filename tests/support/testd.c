@@ -9,6 +9,8 @@
  *
  * and each is answered by "ok <now_ms>" on standard output once everything that fell due
  * has happened, or by "error <why>". The end of the input ends nothing.
+ *
+ * The environment variable TESTD_NOW_MS is the time at the start, in milliseconds since 1970.
  */
 #include "main/program.h"
 
@@ -130,10 +132,14 @@ main(int argc, char **argv)
     struct clock system, manual;
     const struct program program = {"of a test", argc, argv, environ};
     struct config config;
+    const char *given = getenv("TESTD_NOW_MS");
+    int64_t now_ms;
     int status;
 
     clock_init_system(&system);
-    clock_init_manual(&manual, clock_now_ms(&system));
+    if (given == NULL || !bytes_to_i64(bytes_str(given), &now_ms))
+        now_ms = clock_now_ms(&system);
+    clock_init_manual(&manual, now_ms);
     commander.clock = &manual;
     if (!program_begin(&program, &config, &status))
         return status;
