@@ -35,7 +35,7 @@ foreach(script ${scripts})
                           "redis.register_function({ function_name = 'claimd_@_${name}', "
                           "flags = { ${flags} }, callback = make_callback(script) })\n")
     list(APPEND names ${name})
-    if(text MATCHES "\n--   keyed\n") # lib/keys.lua. What it keeps makes memory grow
+    if(text MATCHES "\n--   keyed\n") # lib/keys.lua. Its keys make memory grow
         string(APPEND library "redis.register_function({ function_name = 'claimd_@_${name}_keyed', flags = {}, "
                               "callback = make_keyed_callback('${name}', script) })\n")
         list(APPEND names ${name}_keyed)

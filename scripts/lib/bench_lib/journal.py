@@ -174,7 +174,7 @@ def parked(server, count):
 
 
 def polls(args, bench, servers, results):
-    """A queue where nothing comes has nobody woken, whatever the journal commits."""
+    """In a queue without posts no waiter wakes, whatever the journal commits."""
     wanted = POLLS * 2 + 1000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < wanted:

@@ -46,7 +46,7 @@ class Bench:
             return json.load(file)
 
 
-# Both cores at once, as a measurement has them: what share of a second somebody else had
+# Both cores at once, as a measurement has them: the share of a second that other processes had
 # them, and for how many ms at most. A round of the loop takes well under 1 us.
 STALL_PROBE = """
 import gc, time

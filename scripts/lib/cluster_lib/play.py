@@ -62,7 +62,7 @@ class Shown:
 
 
 def roles(cluster):
-    """Who has which slots, and its replicas; those that are down are left out."""
+    """The owners of the slots, with their replicas. Nodes that are down are left out."""
     found = []
     view = cluster.view()
     up = {node.id: node for node in cluster.up()}
@@ -99,7 +99,7 @@ Post at the one, and claim at the other:
   curl -i %s -d '{}' %s/v2/queues/tasks/claims
 Kill a primary: its replica takes over within %d s. Or a replica, or a claimd:
   kill -9 %d
-What has ended is started again after %d s. Ctrl-C ends all.
+A process that ended starts again after %d s. Ctrl-C ends all.
 """ % (head, one, head, other, 2 * NODE_TIMEOUT_MS // 1000 + 1, pid, AGAIN_S))
 
 
