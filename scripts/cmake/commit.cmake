@@ -3,8 +3,11 @@
 #   cmake -DSOURCE=... -DOUT=... [-DCOMMIT=...] -P scripts/cmake/commit.cmake
 #
 # The first of these names the commit: COMMIT, the git history of SOURCE, the line below. `git archive` fills that
-# line (.gitattributes). Otherwise the commit is "unknown".
+# line (.gitattributes). Otherwise the commit is "unknown", which also means none as COMMIT.
 set(archived "$Format:%H$")
+if(COMMIT STREQUAL "unknown")
+    set(COMMIT "")
+endif()
 if(NOT COMMIT)
     find_program(GIT git)
     if(GIT AND EXISTS ${SOURCE}/.git)

@@ -268,6 +268,7 @@ class Version(unittest.TestCase):
             script = os.path.join(unpacked, COMMIT_SCRIPT)
             archived = git("rev-parse", "HEAD")[:12]
             self.assertEqual(self.commit_of(unpacked, script=script), archived)
+            self.assertEqual(self.commit_of(unpacked, "-DCOMMIT=unknown", script=script), archived)
             self.assertEqual(self.commit_of(unpacked, "-DCOMMIT=12345", script=script), "12345")
             git("commit", "-q", "--allow-empty", "-m", "Another commit")
             history = git("rev-parse", "HEAD")[:12]
