@@ -110,13 +110,13 @@ is_of_service(const char *name)
     return name + len == port + 4 || (port[4] == '_' && isdigit((unsigned char)port[5]));
 }
 
-/* True for a variable that is no option: it is of a service, for a command, or `claimd work` sets it for a job. */
+/* True for a variable that is no option: it is of a service, of a client, or `claimd work` sets it for a job. */
 static bool
 is_for_others(const char *name)
 {
     static const char *const names[] = {
-        "config",       "url",      "project",        "token_file",
-        "client_id",    "queue",    "message_id",     "claim_id",
+        "config",       "url",      "project",        "token_file", "token",
+        "client_id",    "queue",    "message_id",     "claim_id",   "binary",
         "claim_number", "deadline", "delivery_count", "boot_id"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

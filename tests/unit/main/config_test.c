@@ -292,13 +292,15 @@ START_TEST(an_unknown_option_is_an_error_in_every_source)
     expect_error(&l, "7 is not an option");
 }
 
-START_TEST(variables_that_claimd_run_sets_are_not_options)
+START_TEST(variables_of_clients_are_not_options)
 {
     struct loading l;
 
     begin(&l);
     variable(&l, "CLAIMD_URL=http://127.0.0.1:1");
     variable(&l, "CLAIMD_URL_2=http://127.0.0.1:2");
+    variable(&l, "CLAIMD_TOKEN=secret");
+    variable(&l, "CLAIMD_BINARY=/usr/bin/claimd");
     ck_assert_int_eq(load(&l), ST_OK);
 }
 
