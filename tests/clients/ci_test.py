@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""docs/ci.md: its recipes run as they are printed, and its fixture finds the bugs of a worker.
+"""docs/ci.md: its recipes run as they are printed, and the fixture of pytest finds the bugs of a worker.
 
     ci_test.py CLAIMD
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -26,7 +27,7 @@ NAMED = re.compile(r"(?:#|//|<\?php //) (\S+\.[a-z]+)$", re.M)
 
 
 # What Debian 12 has, but not everybody wants to install.
-HAVE = {"phpunit": shutil.which("phpunit"), "bats": shutil.which("bats"),
+HAVE = {"phpunit": shutil.which("phpunit"), "bats": shutil.which("bats"), "node": shutil.which("node"),
         "pytest": importlib.util.find_spec("pytest"), "xdist": importlib.util.find_spec("xdist")}
 
 
@@ -57,7 +58,13 @@ def files(text):
     return found
 
 
-START_IT_AS = "start it as: claimd run [--instances N] -- pytest [-n N]"
+CLIENTS = os.path.join(HERE, "..", "..", "src", "clients")
+# As installed by pip and npm.
+METADATA = {"python/claimd-0.dist-info/METADATA": "Metadata-Version: 2.1\nName: claimd\nVersion: 0\n",
+            "python/claimd-0.dist-info/entry_points.txt": "[pytest11]\nclaimd = claimd.pytest_plugin\n",
+            "node_modules/claimd/package.json": json.dumps({
+                "name": "claimd", "version": "0.0.0",
+                "exports": {".": "./index.js", "./test": "./test.js"}})}
 
 # A test that leaves a claim and a fault rule behind, and one that must not see them.
 LEFTOVERS = """
@@ -83,10 +90,14 @@ class Case(unittest.TestCase):
         # As a user would call it; beside other programs, not in front of them.
         os.symlink(os.path.realpath(CLAIMD), os.path.join(self.scratch, "claimd"))
         env = environment(PATH=os.environ["PATH"] + os.pathsep + self.scratch,
-                          PYTHONDONTWRITEBYTECODE="1", GO111MODULE="off",
+                          PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(self.scratch, "python"),
+                          GO111MODULE="off",
                           GOPATH="/usr/share/gocode", GOFLAGS="", GOCACHE=GO_CACHE,
                           CGO_ENABLED="0", HOME=self.scratch)
         self.env = {k: v for k, v in env.items() if not k.startswith("CLAIMD_")}
+        shutil.copytree(os.path.join(CLIENTS, "python"), os.path.join(self.scratch, "python"))
+        shutil.copytree(os.path.join(CLIENTS, "node"), os.path.join(self.scratch, "node_modules/claimd"))
+        self.write(METADATA)
 
     def write(self, contents):
         for name, content in contents.items():
@@ -150,40 +161,13 @@ class Recipes(Case):
     def test_pytest(self):
         self.assert_recipe("pytest", "^2 passed|=+ 2 passed")
 
-    @needs("pytest")
-    def test_pytest_without_a_server_names_the_command(self):
-        self.write(files(section("pytest")))
-        run = self.run_bash(sys.executable + " -m pytest")
-        self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
-        self.assertIn(START_IT_AS, run.stdout)
-
-    @needs("xdist")
-    def test_pytest_with_more_workers_than_servers_names_the_command(self):
-        self.write(files(section("pytest")))
-        run = self.run_bash("claimd run --instances 1 -- %s -m pytest -n 2" % sys.executable)
-        self.assertRegex(run.stdout, "(?m)^=+ 1 passed, .*1 error")  # a plugin may add warnings
-        self.assertIn(START_IT_AS, run.stdout)
-
-    def write_with_own_server(self):
-        text = section("pytest")
-        recipe = files(text)
-        own, = [block for block in walk.blocks(text, "python") if "Popen" in block]
-        recipe["conftest.py"] += own
-        self.write(recipe)
-
-    @needs("pytest")
-    def test_pytest_that_starts_its_own_server(self):
-        self.write_with_own_server()
-        self.assert_works(sys.executable + " -m pytest", "=+ 2 passed")
-
-    @needs("xdist")
-    def test_pytest_in_parallel_that_starts_its_own_servers(self):
-        self.write_with_own_server()
-        self.assert_works(sys.executable + " -m pytest -n 2", "=+ 2 passed")
+    @needs("node")
+    def test_node(self):
+        self.assert_recipe("node:test", r"^\S+ pass 1$")
 
     @needs("pytest")
     def test_a_failed_test_does_not_fail_the_next(self):
-        self.write({**files(section("pytest")), "test_jobs.py": LEFTOVERS})
+        self.write({"test_jobs.py": LEFTOVERS})
         run = self.run_bash("claimd run -- %s -m pytest" % sys.executable)
         self.assertRegex(run.stdout, "(?m)^=+ 1 failed, 1 passed", run.stderr)
 
@@ -218,7 +202,6 @@ class Worker(Case):
         super().setUp()
         for name in ("worker.py", "test_worker.py"):
             shutil.copy(os.path.join(HERE, "ci", name), self.scratch)
-        self.write({"conftest.py": files(section("pytest"))["conftest.py"]})
 
     def plant(self, right, wrong):
         path = os.path.join(self.scratch, "worker.py")

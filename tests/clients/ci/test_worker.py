@@ -2,7 +2,7 @@
 
     claimd run --fail-on-leak -- pytest
 
-The fixture `claimd` is that of docs/ci.md.
+The fixture `claimd` is that of src/clients/python.
 """
 
 import pytest

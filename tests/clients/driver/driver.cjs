@@ -1,0 +1,1 @@
+require("./driver.js")(require("../../../src/clients/node"));

@@ -1,0 +1,754 @@
+"""What both clients of claimd must do: Python and node run the same tests by a driver in their language.
+
+A driver (driver/) does with its client as it is told, one JSON object a line.
+"""
+
+import http.client
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.parse
+
+from client_case import CLAIMD, CLIENT_ID, HERE, environment, needs
+from certificates import Workshop
+from daemon import PATIENCE_S, Daemon
+import walk
+
+SOURCES = os.path.realpath(os.path.join(HERE, "..", "..", "src", "clients"))
+SHORT = ("--ci", "--ci-short")
+CREATE = {"_max_claim_count": 2, "_dead_letter_queue": "dead"}
+
+
+def eventually(is_so):
+    """Waits until is_so() is true: for a process that does its work in its own time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise AssertionError("it did not become true in %d s" % PATIENCE_S)
+        time.sleep(0.02)
+
+
+class Failure(Exception):
+    """The client has raised an exception: its name, status and text."""
+
+    def __init__(self, error, status, text):
+        super().__init__("%s: %s" % (error, text))
+        self.error, self.status, self.text = error, status, text
+
+
+class Driver:
+    def __init__(self, command, **variables):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True,
+                                        env=without_options(**variables))
+        self.errors = []
+        self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr))
+        self.reader.start()
+
+    def tell(self, order):
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+
+    def says(self):
+        watchdog = threading.Timer(PATIENCE_S, self.process.kill)
+        watchdog.start()
+        line = self.process.stdout.readline()
+        watchdog.cancel()
+        if not line:
+            raise RuntimeError("the driver ended: " + self.end())
+        return json.loads(line)
+
+    def result(self):
+        said = self.says()
+        if "error" in said:
+            raise Failure(**said)
+        return said["result"]
+
+    def ask(self, word, **order):
+        self.tell({"do": word, **order})
+        return self.result()
+
+    def end(self):
+        """Ends it. Its messages on standard error."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.stdin.close()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return "".join(self.errors)
+
+
+def without_options(**variables):
+    clean = {k: v for k, v in environment().items() if not k.startswith("CLAIMD_")}
+    return {**clean, **variables}
+
+
+class Server(Daemon):
+    """A server with the test API, and requests to it as another client."""
+
+    def __init__(self, *options, **more):
+        super().__init__(CLAIMD, *options, stderr=subprocess.DEVNULL, **more)
+
+    def ask(self, method, path, document=None, **headers):
+        connection = self.connect()
+        connection.request(method, path, None if document is None else json.dumps(document),
+                           {"Client-ID": CLIENT_ID, "X-Project-ID": "demo", "Content-Type": "application/json", **headers})
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        if response.status >= 300:
+            raise RuntimeError("%s %s: %d %s" % (method, path, response.status, text))
+        is_json = text and "json" in response.headers["Content-Type"]
+        return json.loads(text) if is_json else text
+
+    def post(self, *bodies, queue="jobs"):
+        self.ask("POST", "/v2/queues/%s/messages" % queue,
+                 {"messages": [{"body": body, "ttl": 3600} for body in bodies]})
+
+    def counts(self, queue="jobs"):
+        """How many messages are ready, and how many are claimed."""
+        counts = self.ask("GET", "/v2/queues/%s/stats" % queue)["messages"]
+        return counts["free"], counts["claimed"]
+
+    def history(self, *events):
+        path = "/claimd/history?limit=1000&event=" + ",".join(events)
+        return self.ask("GET", path)["history"]
+
+    def fault(self, action, fault, times=1):
+        self.ask("PUT", "/claimd/faults", {"faults": [
+            {"match": {"action": action}, "fault": fault, "times": times}]})
+
+    def advance(self, seconds):
+        self.ask("POST", "/claimd/clock/advance", {"seconds": seconds})
+
+    def claim_id(self):
+        return self.history("claimed")[-1]["claim"]
+
+    def end_claim(self):
+        """Another client releases the last claim."""
+        self.ask("DELETE", "/v2/queues/jobs/claims/" + self.claim_id())
+
+    def waiters(self):
+        metrics = self.ask("GET", "/metrics")
+        return int(metrics.partition('claimd_http_connections{phase="parked"} ')[2].split("\n")[0])
+
+
+class Case(unittest.TestCase):
+    command = ()  # of the driver
+
+    def serve(self, *options, **more):
+        server = Server(*options, **more)
+        self.addCleanup(self.stop, server)
+        return server
+
+    @staticmethod
+    def stop(server):
+        if not server.process.stdout.closed:
+            server.stop()
+
+    def drive(self, url, project="demo", token="", variables=(), **more):
+        driver = Driver([*self.command, *more.get("words", ())], **dict(variables))
+        self.addCleanup(driver.end)
+        driver.ask("connect", url=url, project=project, token=token)
+        return driver
+
+    def begin(self, *options):
+        """A server with short leases, and a driver."""
+        server = self.serve(*SHORT, *options)
+        return server, self.drive(server.url)
+
+    def assert_fails(self, name, status, driver, *words, **order):
+        with self.assertRaises(Failure) as failure:
+            driver.ask(*words, **order)
+        self.assertEqual((failure.exception.error, failure.exception.status), (name, status))
+        return failure.exception.text
+
+
+class Requests:
+    """Post, claim, delete, finish, retry and release."""
+
+    def test_jobs_are_posted_claimed_and_deleted(self):
+        server, driver = self.begin()
+        ids = driver.ask("post", queue="jobs", bodies=[{"job": 1}, "zwei ☃", [3], None], ttl=300)
+        jobs = driver.ask("claim", queue="jobs", limit=5)
+        self.assertEqual(jobs, [{"id": ident, "body": body, "attempt": 1} for ident, body in
+                                zip(ids, [{"job": 1}, "zwei ☃", [3], None])])
+        for n in range(4):
+            driver.ask("delete", job=n)
+        self.assertEqual(server.counts(), (0, 0))
+        self.assertEqual(server.history("claim_ended", "released", "deleted"), [])
+
+    def test_terms_of_a_post_are_sent_if_they_are_given(self):
+        server, driver = self.begin()
+        server.ask("PUT", "/v2/queues/jobs", {"_default_message_delay": 30})
+        driver.ask("post", queue="jobs", bodies=[1])
+        driver.ask("post", queue="jobs", bodies=[2], delay=0, ttl=777)
+        job, = driver.ask("claim", queue="jobs", wait=0)
+        self.assertEqual(job["body"], 2)
+        message = server.ask("GET", "/v2/queues/jobs/messages/" + job["id"])
+        self.assertEqual(message["ttl"], 777)
+
+    def test_an_empty_queue_has_no_claim(self):
+        _, driver = self.begin()
+        self.assertIsNone(driver.ask("claim", queue="jobs", wait=0))
+        begun = time.monotonic()
+        self.assertIsNone(driver.ask("claim", queue="jobs", wait=1))
+        self.assertGreaterEqual(time.monotonic() - begun, 1)
+
+    def test_a_server_that_does_not_wait_is_asked_again_until_the_time_is_over(self):
+        server, driver = self.begin("--max-wait", "0")
+        driver.tell({"do": "claim", "queue": "jobs", "wait": 20})
+        server.post(1)
+        self.assertEqual(driver.result()[0]["body"], 1)
+        self.assertIsNone(driver.ask("claim", queue="jobs", wait=1))
+
+    def test_a_finish_deletes_a_job_and_posts_the_next_in_one_step(self):
+        server, driver = self.begin()
+        driver.ask("post", queue="jobs", bodies=[1])
+        driver.ask("claim", queue="jobs")
+        posted, = driver.ask("finish", post=[{"queue": "next", "messages": [{"body": 2}]}])
+        self.assertEqual((posted["queue"], len(posted["resources"])), ("next", 1))
+        self.assertEqual((server.counts(), server.counts("next")), ((0, 0), (1, 0)))
+
+    def test_a_failed_job_is_delayed_with_its_reason(self):
+        server, driver = self.begin()
+        ident, = driver.ask("post", queue="jobs", bodies=[1])
+        driver.ask("claim", queue="jobs")
+        driver.ask("retry", delay=30, reason="no route")
+        message = server.ask("GET", "/v2/queues/jobs/messages/" + ident, Prefer="details")
+        self.assertEqual((message["details"]["state"], message["details"]["last_reason"]),
+                         ("delayed", "no route"))
+        server.advance(30)
+        job, = driver.ask("claim", queue="jobs")
+        self.assertEqual((job["id"], job["attempt"]), (ident, 2))
+
+    def test_a_released_claim_gives_back_the_jobs_that_have_not_ended(self):
+        server, driver = self.begin()
+        driver.ask("post", queue="jobs", bodies=[1, 2, 3])
+        driver.ask("claim", queue="jobs", limit=3)
+        driver.ask("delete", job=1)
+        driver.ask("release")
+        self.assertEqual(server.counts(), (2, 0))
+        self.assertEqual([job["body"] for job in driver.ask("claim", queue="jobs", limit=3)], [1, 3])
+
+    def test_a_claim_is_renewed_after_a_third_of_its_lease(self):
+        server, driver = self.begin()
+        driver.ask("post", queue="jobs", bodies=[1])
+        driver.ask("claim", queue="jobs", lease=3)
+        eventually(lambda: len(server.history("renewed")) == 2)
+        self.assertFalse(driver.ask("lost"))
+        driver.ask("delete")
+        self.assertEqual(server.history("claim_ended"), [])
+
+    def test_a_claim_that_took_long_is_renewed_at_once(self):
+        server, driver = self.begin()
+        driver.tell({"do": "claim", "queue": "jobs", "lease": 3})
+        eventually(lambda: server.waiters() == 1)
+        time.sleep(1.5)
+        server.post(1)
+        driver.result()
+        self.assertEqual(len(server.history("renewed")), 1)
+        self.assertFalse(driver.ask("lost"))
+
+    def test_a_late_deletion_is_lost(self):
+        server, driver = self.begin()
+        driver.ask("post", queue="jobs", bodies=[1])
+        for word, more in (("delete", {}), ("finish", {}), ("retry", {"delay": 1, "reason": ""})):
+            driver.ask("claim", queue="jobs")
+            server.advance(61)
+            self.assertFalse(driver.ask("lost"))
+            self.assert_fails("Lost", None, driver, word, **more)
+            self.assertTrue(driver.ask("lost"))
+            self.assertEqual(server.counts(), (1, 0))
+
+    def test_a_renewal_learns_that_the_lease_has_ended(self):
+        server, driver = self.begin()
+        driver.ask("post", queue="jobs", bodies=[1])
+        driver.ask("claim", queue="jobs", lease=12)
+        server.end_claim()
+        eventually(lambda: driver.ask("lost"))
+        self.assertEqual(server.history("refused")[-1]["action"], "claims:update")
+        refused = len(server.history("refused"))
+        self.assert_fails("Lost", None, driver, "delete")
+        self.assertEqual(len(server.history("refused")), refused)  # it asked nothing
+
+    def test_refused_requests_have_status_and_description(self):
+        _, driver = self.begin()
+        text = self.assert_fails("Failed", 400, driver, "post", queue="jobs", bodies=[1], ttl=0)
+        self.assertIn("messages[0].ttl", text)
+        self.assertIn("queue name", self.assert_fails("Failed", 400, driver, "claim", queue="a b"))
+
+    def test_an_address_without_a_scheme_is_refused(self):
+        driver = Driver(self.command)
+        self.addCleanup(driver.end)
+        with self.assertRaisesRegex(Failure, "must begin with http:// or https://"):
+            driver.ask("connect", url="127.0.0.1:8888")
+
+    def test_the_environment_names_server_project_and_token(self):
+        server = self.serve(*SHORT)
+        driver = Driver(self.command, CLAIMD_URL=server.url + "/", CLAIMD_PROJECT="dé mo ☃",
+                        CLAIMD_TOKEN="it is ignored")
+        self.addCleanup(driver.end)
+        driver.ask("connect", project="")
+        driver.ask("post", queue="jobs", bodies=["ä"])
+        driver.ask("claim", queue="jobs")
+        driver.ask("delete")
+        path = "/claimd/history?event=posted,finished&project=" + urllib.parse.quote("dé mo ☃")
+        self.assertEqual(len(server.ask("GET", path)["history"]), 2)
+
+
+class Faults:
+    """Lost, broken and refused responses."""
+
+    def test_a_lost_response_to_a_post_posts_once(self):
+        for fault in ("cut=after", "half", "cut=before"):
+            server, driver = self.begin()
+            server.fault("messages:create", fault)
+            ids = driver.ask("post", queue="jobs", bodies=[1, 2])
+            self.assertEqual((len(ids), server.counts()), (2, (2, 0)), fault)
+            self.assertEqual(len(server.history("fault")), 1)
+
+    def test_a_lost_response_to_a_claim_gives_the_same_claim(self):
+        for fault in ("cut=after", "half"):
+            server, driver = self.begin()
+            driver.ask("post", queue="jobs", bodies=[1])
+            server.fault("claims:create", fault)
+            job, = driver.ask("claim", queue="jobs")
+            self.assertEqual((job["attempt"], len(server.history("claimed"))), (1, 1), fault)
+            self.assertEqual(len(server.history("renewed")), 1)  # when did its lease begin?
+            driver.ask("delete")
+
+    def test_a_lost_response_to_an_end_is_no_lost_job(self):
+        post = [{"queue": "next", "messages": [{"body": 2}]}]
+        for word, more in (("delete", {}), ("finish", {"post": post}),
+                           ("retry", {"delay": 0, "reason": "x"})):
+            server, driver = self.begin()
+            driver.ask("post", queue="jobs", bodies=[1])
+            driver.ask("claim", queue="jobs")
+            server.fault("messages:delete" if word == "delete" else "claims:update", "cut=after")
+            driver.ask(word, **more)
+            self.assertEqual(len(server.history("fault")), 1)
+            self.assertEqual(server.counts("next"), (int(word == "finish"), 0))
+            self.assertEqual(server.counts(), (int(word == "retry"), 0))
+
+    def test_a_busy_server_is_left_alone_as_long_as_it_says(self):
+        for status in (503, 429):
+            server, driver = self.begin()
+            server.fault("messages:create", "status=%d; retry_after=1" % status)
+            begun = time.monotonic()
+            driver.ask("post", queue="jobs", bodies=[1])
+            self.assertGreaterEqual(time.monotonic() - begun, 1)
+            self.assertEqual(server.counts(), (1, 0))
+
+    def test_a_server_that_stays_busy_or_silent_fails_at_the_deadline(self):
+        server, driver = self.begin()
+        server.fault("messages:get_all", "status=503; retry_after=1", times=0)
+        self.assert_fails("Failed", 503, driver, "request", method="GET", seconds=0.5,
+                          path="/v2/queues/jobs/messages")
+        server.stop()
+        text = self.assert_fails("Failed", 0, driver, "request", method="GET", path="/", seconds=0.5)
+        self.assertIn("refused", text.lower() + "refused" * ("ECONNREFUSED" in text))
+
+    def test_a_claim_that_ends_before_its_response_is_lost_later(self):
+        server, driver = self.begin()
+        driver.ask("post", queue="jobs", bodies=[1])
+        server.fault("claims:create", "end_claim")
+        driver.ask("claim", queue="jobs")
+        self.assert_fails("Lost", None, driver, "delete")
+
+
+class Work:
+    """The loop of a worker."""
+
+    def work(self, driver, **more):
+        driver.tell({"do": "work", "queue": "jobs", **more})
+
+    def begins(self, driver, body, attempt=1):
+        self.assertEqual(driver.says(), {"begun": body, "attempt": attempt})
+
+    def does(self, driver, body, attempt=1):
+        self.begins(driver, body, attempt)
+        driver.tell("done")
+        self.assertEqual(driver.says(), {"done": body})
+
+    def assert_stops(self, driver, number=signal.SIGTERM):
+        begun = time.monotonic()
+        driver.process.send_signal(number)
+        self.assertEqual(driver.result(), "stopped")
+        self.assertLess(time.monotonic() - begun, 15)  # long polling takes 20 s
+
+    def test_it_does_what_is_posted_and_stops_while_it_waits(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            server, driver = self.begin()
+            server.post({"job": 1}, {"job": 2})
+            self.work(driver)
+            self.does(driver, {"job": 1})
+            self.does(driver, {"job": 2})
+            eventually(lambda: server.waiters() == 1)
+            server.post({"job": 3})
+            self.does(driver, {"job": 3})
+            eventually(lambda: server.waiters() == 1)
+            self.assert_stops(driver, number)
+            self.assertEqual(server.counts(), (0, 0))
+            self.assertEqual(driver.end(), "")
+
+    def test_a_worker_that_must_stop_ends_its_job_and_releases_the_rest(self):
+        server, driver = self.begin()
+        server.post(1, 2, 3)
+        self.work(driver, limit=5)
+        self.begins(driver, 1)
+        driver.process.send_signal(signal.SIGTERM)
+        driver.tell("is it lost")  # node reads signals and lines in any order
+        self.assertFalse(driver.says())
+        driver.tell("done")
+        self.assertEqual(driver.says(), {"done": 1})
+        self.assertEqual(driver.result(), "stopped")
+        self.assertEqual(server.counts(), (2, 0))
+
+    def test_a_worker_stops_while_the_server_is_down(self):
+        server, driver = self.begin()
+        self.work(driver)
+        eventually(lambda: server.waiters() == 1)
+        server.stop()
+        self.assert_stops(driver)
+
+    def test_a_job_that_fails_is_tried_again_and_does_not_hold_up_the_others(self):
+        server, driver = self.begin()
+        server.post(1, 2)
+        self.work(driver, limit=5, pause=30)
+        self.begins(driver, 1)
+        driver.tell("fail")
+        self.does(driver, 2)
+        eventually(lambda: server.waiters() == 1)
+        message, = server.ask("GET", "/v2/queues/jobs/messages?echo=true&include_delayed=true",
+                              Prefer="details")["messages"]
+        self.assertRegex(message["details"]["last_reason"], "^(Value|Type)Error: the job cannot be done")
+        server.advance(30)
+        self.does(driver, 1, attempt=2)
+        self.assert_stops(driver)
+        self.assertIn("the job cannot be done", driver.end())
+
+    def test_a_poison_message_goes_to_the_dead_letter_queue(self):
+        server, driver = self.begin()
+        server.ask("PUT", "/v2/queues/jobs", CREATE)
+        server.post("poison", 2)
+        self.work(driver)
+        for attempt in (1, 2):
+            self.begins(driver, "poison", attempt)
+            driver.tell("fail")
+        self.does(driver, 2)
+        self.assert_stops(driver)
+        self.assertEqual((server.counts(), server.counts("dead")), ((0, 0), (1, 0)))
+
+    def test_a_late_job_is_undone_and_the_worker_goes_on(self):
+        server, driver = self.begin()
+        server.post(1, 2)
+        self.work(driver, limit=5)
+        self.begins(driver, 1)
+        server.end_claim()
+        taken = server.ask("POST", "/v2/queues/jobs/claims?limit=1", {"ttl": 600})["messages"]
+        driver.tell("done")
+        self.assertEqual(driver.says(), {"done": 1})
+        self.assertEqual(driver.says(), {"undone": 1})
+        self.does(driver, 2, attempt=2)
+        server.ask("DELETE", taken[0]["href"])
+        self.assert_stops(driver)
+        self.assertEqual(server.counts(), (0, 0))
+
+    def test_a_handler_can_see_that_the_lease_has_ended(self):
+        server, driver = self.begin()
+        server.post(1)
+        self.work(driver, lease=3)
+        self.begins(driver, 1)
+        server.end_claim()
+        server.ask("POST", "/v2/queues/jobs/claims?limit=1", {"ttl": 600})
+
+        def is_lost():
+            driver.tell("is it lost")
+            return driver.says()
+
+        eventually(is_lost)
+        driver.tell({"post": []})  # job.finish() raises Lost
+        self.assertEqual(driver.says(), {"undone": 1})
+        self.assert_stops(driver)
+
+    def test_a_message_that_another_client_deletes_ends_no_worker(self):
+        for word in ("done", "fail", {"post": []}):
+            server, driver = self.begin()
+            server.post(1, 2)
+            self.work(driver)
+            self.begins(driver, 1)
+            server.ask("DELETE", "/v2/queues/jobs/messages?ids=" +
+                       server.history("claimed")[-1]["ids"][0])
+            driver.tell(word)
+            said = driver.says()
+            if "begun" not in said:
+                self.assertIn(said, ({"done": 1}, {"undone": 1}))
+                said = driver.says()
+            self.assertEqual(said, {"begun": 2, "attempt": 1})
+            driver.tell("done")
+            self.assertEqual(driver.says(), {"done": 2})
+            self.assert_stops(driver)
+            self.assertEqual(server.counts(), (0, 0))
+
+    def test_a_retry_that_claimd_refuses_ends_no_worker(self):
+        server, driver = self.begin()
+        server.post(1)
+        self.work(driver, pause=10 ** 7)
+        self.begins(driver, 1)
+        driver.tell("fail")
+        self.begins(driver, 1, attempt=2)
+        driver.tell("done")
+        self.assertEqual(driver.says(), {"done": 1})
+        self.assert_stops(driver)
+        self.assertIn("delay", driver.end())
+
+    def test_a_job_may_finish_itself(self):
+        server, driver = self.begin()
+        server.post(1)
+        self.work(driver)
+        self.begins(driver, 1)
+        driver.tell({"post": [{"queue": "next", "messages": [{"body": 2}]}]})
+        self.assertEqual(driver.says(), {"done": 1})
+        self.assert_stops(driver)
+        self.assertEqual((server.counts(), server.counts("next")), ((0, 0), (1, 0)))
+
+    def test_lost_and_busy_responses_cost_no_job(self):
+        server, driver = self.begin()
+        self.work(driver)
+        eventually(lambda: server.waiters() == 1)
+        for n, (action, fault) in enumerate((
+                ("claims:create", "cut=after"), ("claims:create", "half"),
+                ("claims:create", "status=503; retry_after=0"), ("messages:delete", "cut=after"),
+                ("messages:delete", "status=503; retry_after=0"), ("messages:delete", "cut=before"))):
+            server.fault(action, fault)
+            server.post(n)
+            self.does(driver, n)
+        self.assert_stops(driver)
+        self.assertEqual((server.counts(), server.history("claim_ended")), ((0, 0), []))
+        self.assertEqual([entry["messages"] for entry in server.history("finished")], [1] * 6)
+
+    def test_a_server_that_restarts_finds_the_worker_there(self):
+        with tempfile.TemporaryDirectory() as journal:
+            server, driver = self.begin("--journal", journal)
+            address = "%s:%d" % (server.host, server.port)
+            server.post(1)
+            self.work(driver)
+            self.begins(driver, 1)
+            server.process.kill()
+            server.wait()
+            driver.tell("done")  # while there is no server
+            self.assertEqual(driver.says(), {"done": 1})
+            server = self.serve(*SHORT, "--journal", journal, listen=address)
+            eventually(lambda: server.counts() == (0, 0))
+            server.post(2)
+            self.does(driver, 2)
+            self.assert_stops(driver)
+            self.assertEqual(server.history("claim_ended"), [])
+
+    def test_without_a_good_token_it_ends(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "tokens")
+            token = subprocess.run(
+                [CLAIMD, "token", "new", "w", "--role", "worker", "--projects", "demo", "--tokens",
+                 path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout.strip()
+            admin = subprocess.run(
+                [CLAIMD, "token", "new", "a", "--role", "admin", "--projects", "*", "--tokens",
+                 path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout.strip()
+            server = self.serve("--auth", "tokens", "--tokens", path)
+            server.ask("POST", "/v2/queues/jobs/messages", {"messages": [{"body": 1}, {"body": 2}]},
+                       **{"X-Auth-Token": admin})
+            driver = self.drive(server.url, project="", token=token)
+            self.work(driver)
+            self.does(driver, 1)
+            self.begins(driver, 2)
+            subprocess.run([CLAIMD, "token", "revoke", "w", "--tokens", path], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            server.signal(signal.SIGHUP)
+            eventually(lambda: self.is_refused(server, token))
+            driver.tell("done")
+            self.assertEqual(driver.says(), {"done": 2})
+            self.assertEqual(driver.says(), {"undone": 2})
+            with self.assertRaises(Failure) as failure:
+                driver.result()
+            self.assertEqual((failure.exception.error, failure.exception.status), ("Failed", 401))
+
+    @staticmethod
+    def is_refused(server, token):
+        try:
+            server.ask("GET", "/v2/queues", **{"X-Auth-Token": token})
+        except RuntimeError as error:
+            return ": 401 " in str(error)
+        return False
+
+
+class TlsServer(Server):
+    def __init__(self, pair, *options):
+        self.pair = pair
+        super().__init__(*options, *pair.options(), listen="tls:127.0.0.1:0")
+
+    def connect(self, timeout=PATIENCE_S):
+        context = ssl.create_default_context(cafile=self.pair.certificate)
+        return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=context)
+
+
+class Page:
+    """The worker that docs/worker.md prints."""
+
+    def test_the_worker_of_the_page_works_and_stops(self):
+        with open(os.path.join(HERE, "..", "..", "docs", "worker.md"), encoding="utf-8") as f:
+            blocks = walk.blocks(f.read(), self.language)
+        server = self.serve(*SHORT)
+        mail, *posts = [walk.at(server, block) for block in blocks if walk.ADDRESS in block
+                        and not block.startswith('"""')]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mail." + self.language)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(mail)
+            worker = Driver([*self.command[:-1], path], **self.variables)
+            self.addCleanup(worker.end)
+            for post in posts:
+                subprocess.run([*self.command[:-1], "-c", post], check=True, env=without_options())
+            server.post({"to": "me"}, queue="mail")
+            for _ in (*posts, mail):
+                self.assertRegex(worker.process.stdout.readline(), r"^done \{ ?'?to'?: 'me' ?\}$")
+            eventually(lambda: server.waiters() == 1)
+            worker.process.send_signal(signal.SIGTERM)
+            self.assertEqual(worker.process.wait(PATIENCE_S), 0)
+            self.assertEqual(worker.end(), "")
+
+
+class Tls:
+    authorities = ""  # the variable that names a file of authorities
+
+    def test_it_works_over_tls(self):
+        shop = Workshop()
+        self.addCleanup(shop.folder.cleanup)
+        server = TlsServer(shop.signed("server"), *SHORT)
+        self.addCleanup(self.stop, server)
+        url = server.url.replace("http:", "https:")
+        stranger = self.drive(url)
+        self.assert_fails("Failed", 0, stranger, "request", method="GET", path="/", seconds=0.5)
+        driver = self.drive(url, variables={self.authorities: server.pair.certificate}.items())
+        driver.ask("post", queue="jobs", bodies=[1])
+        self.work(driver)
+        self.does(driver, 1)
+        eventually(lambda: server.waiters() == 1)
+        self.assert_stops(driver)
+        self.assertEqual(server.counts(), (0, 0))
+
+
+class Zaqar:
+    """python-zaqarclient on the same queue."""
+
+    @needs("python3-zaqarclient")
+    def test_it_shares_a_queue_with_zaqarclient(self):
+        from zaqarclient.queues import client as zaqar
+        from zaqarclient.transport import errors
+        server, driver = self.begin()
+        queue = zaqar.Client(server.url, version=2, conf={
+            "client_uuid": CLIENT_ID,
+            "auth_opts": {"backend": "noauth", "options": {"os_project_id": "demo"}}}).queue("jobs")
+        queue.post([{"body": {"job": 1}, "ttl": 300}, {"body": {"job": 2}, "ttl": 300}])
+        job, = driver.ask("claim", queue="jobs")
+        self.assertEqual((job["body"], job["attempt"]), ({"job": 1}, 1))
+        driver.ask("delete")
+        driver.ask("post", queue="jobs", bodies=[{"job": 3}], ttl=300)
+        held = list(queue.claim(ttl=60, grace=60))
+        self.assertEqual([message.body for message in held], [{"job": 2}, {"job": 3}])
+        self.assertIsNone(driver.ask("claim", queue="jobs", wait=0))
+        held[0].delete()
+        server.advance(60)
+        self.assertEqual(driver.ask("claim", queue="jobs")[0]["attempt"], 2)
+        self.assertRaises(errors.MalformedRequest, held[1].delete)
+        driver.ask("delete")
+        self.assertEqual(server.counts(), (0, 0))
+
+
+class Fixture:
+    """A suite with the fixture. `suite` has one test of each name, and `run` runs it."""
+
+    passing = frozenset(("redelivered", "faults", "left_on_purpose"))
+    failing = {"claim_left": r"leaked: claim \w+ of 1 messages in queue jobs, by client",
+               "message_left": r"leaked: message \w+ in queue jobs, never read",
+               "dead_letter_left": r"leaked: dead letter \w+ in queue dead from jobs"}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, **files):
+        for name, text in files.items():
+            with open(os.path.join(self.folder, name.replace("_dot_", ".")), "w", encoding="utf-8") as f:
+                f.write(text)
+
+    def variables(self, **more):
+        path = os.path.dirname(os.path.realpath(CLAIMD)) + os.pathsep + os.environ["PATH"]
+        return without_options(**{"PATH": path, **more})
+
+    def run_in_folder(self, *command, **variables):
+        done = subprocess.run(command, cwd=self.folder, env=self.variables(**variables),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=5 * PATIENCE_S, check=False)
+        return done.returncode, done.stdout
+
+    def processes(self):
+        """Those that have been started in the folder."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink("/proc/%s/cwd" % pid) == os.path.realpath(self.folder):
+                    found.append(int(pid))
+            except OSError:
+                pass  # it has ended, or belongs to another user
+        return found
+
+    def test_a_suite_starts_a_server_by_itself_and_leaks_fail_it(self):
+        status, said = self.run_suite()
+        self.assertEqual(status, 1, said)
+        self.assertEqual(self.results(said), (len(self.passing) + self.ends_in_failure,
+                                              len(self.failing)), said)
+        for line in self.failing.values():
+            self.assertRegex(said, line)
+        eventually(lambda: self.processes() == [])
+
+    def test_a_suite_without_leaks_passes(self):
+        status, said = self.run_suite(self.passing)
+        self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
+
+    def test_a_suite_uses_the_server_of_claimd_run(self):
+        status, said = self.run_suite(self.passing, under=(os.path.realpath(CLAIMD), "run", "--"))
+        self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
+        self.assertRegex(said, "claimd: leaked: .*left_on_purpose")  # by the end of the run
+
+    def test_a_server_that_does_not_start_says_why(self):
+        status, said = self.run_suite(self.passing, CLAIMD_WORKRS="2")
+        self.assertEqual(status, 1, said)
+        self.assertIn("CLAIMD_WORKRS is not an option", said)
+        status, said = self.run_suite(self.passing, PATH=self.folder)
+        self.assertEqual(status, 1, said)
+        self.assertRegex(said, self.missing)
+
+    def test_no_process_is_left_if_the_tests_are_killed(self):
+        process = subprocess.Popen(self.hanging(), cwd=self.folder, env=self.variables(),
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        pid = int(re.search(r"pid (\d+)", next(line for line in process.stdout if "pid " in line))[1])
+        self.assertGreaterEqual(len(self.processes()), 4)  # claimd run, a server, sh or cat
+        os.kill(pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        eventually(lambda: self.processes() == [])
+
+
+class OwnClient(Requests, Faults, Work, Page, Tls, Zaqar):
+    """All of them."""
