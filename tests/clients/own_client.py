@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -41,6 +42,35 @@ class Failure(Exception):
     def __init__(self, error, status, text):
         super().__init__("%s: %s" % (error, text))
         self.error, self.status, self.text = error, status, text
+
+
+class SameResponse:
+    """A server that sends the same text to each connection."""
+
+    def __init__(self, text):
+        self.text = text.encode("latin-1")
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.serve)
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                connection.sendall(self.text)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
 
 
 class Driver:
@@ -150,10 +180,9 @@ class Case(unittest.TestCase):
         self.addCleanup(self.stop, server)
         return server
 
-    @staticmethod
-    def stop(server):
-        if not server.process.stdout.closed:
-            server.stop()
+    def stop(self, server):
+        if not server.process.stdout.closed:  # a test may have stopped it
+            self.assertEqual(server.stop(), 0)
 
     def drive(self, url, project="demo", token="", variables=(), **more):
         driver = Driver([*self.command, *more.get("words", ())], **dict(variables))
@@ -293,6 +322,12 @@ class Requests:
         with self.assertRaisesRegex(Failure, "must begin with http:// or https://"):
             driver.ask("connect", url="127.0.0.1:8888")
 
+    def test_a_header_that_cannot_be_sent_is_an_error_at_once(self):
+        server = self.serve(*SHORT)
+        driver = self.drive(server.url, project="demo\nX-Header: 1")
+        with self.assertRaisesRegex(Failure, "^(Value|Type)Error: Invalid"):
+            driver.ask("post", queue="jobs", bodies=[1])
+
     def test_the_environment_names_server_project_and_token(self):
         server = self.serve(*SHORT)
         driver = Driver(self.command, CLAIMD_URL=server.url + "/", CLAIMD_PROJECT="dé mo ☃",
@@ -364,6 +399,16 @@ class Faults:
         server.fault("claims:create", "end_claim")
         driver.ask("claim", queue="jobs")
         self.assert_fails("Lost", None, driver, "delete")
+
+
+    def test_the_page_of_a_proxy_is_shown(self):
+        page = "HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\n<p>\xe4"
+        for status, code in (("404 Not Found", 404), ("502 Bad Gateway", 502), ("200 OK", 0)):
+            with SameResponse(page % status) as proxy:
+                driver = self.drive("http://127.0.0.1:%d" % proxy.port)
+                text = self.assert_fails("Failed", code, driver, "request", method="GET", path="/",
+                                         seconds=0.3)
+                self.assertIn("<p>" if code else "JSON", text)
 
 
 class Work:
@@ -554,6 +599,7 @@ class Work:
             self.does(driver, 2)
             self.assert_stops(driver)
             self.assertEqual(server.history("claim_ended"), [])
+            self.stop(server)  # before its journal is gone
 
     def test_without_a_good_token_it_ends(self):
         with tempfile.TemporaryDirectory() as folder:

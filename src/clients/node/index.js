@@ -80,8 +80,9 @@ class Client {
       request.on("error", (error) => end(0, {}, String(error)));
       request.on("response", async (response) => {
         try {
-          const said = JSON.parse((await text(response)) || "null");
-          end(response.statusCode, response.headers, said);
+          const said = await text(response), { statusCode, headers: found } = response;
+          const isJson = statusCode < 400 || /json/.test(found["content-type"]);
+          end(statusCode, found, isJson ? JSON.parse(said || "null") : said.slice(0, 200));
         } catch (error) {
           end(0, {}, String(error));
         }
@@ -205,6 +206,7 @@ class Queue {
 
   /** Posts messages and returns their ids. If the request is repeated, they are there once. */
   async post(bodies, { ttl, delay } = {}) {
+    if (!Array.isArray(bodies)) throw new TypeError("post() takes an array of bodies");
     const messages = bodies.map((body) => ({ body, ttl, delay }));
     const { said } = await this.client.request("POST", `${this.path}/messages`, { messages });
     return said.resources.map(last);

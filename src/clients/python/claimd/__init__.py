@@ -78,9 +78,11 @@ class Client:
             if self.stopped < NEVER:
                 self.stop()  # again, because there may have been no connection
             response = connection.getresponse()
-            document = json.loads(response.read() or "null")
-            return response.status, response.headers, document, sent
-        except (OSError, http.client.HTTPException, ValueError) as error:
+            text = response.read().decode("utf-8", "replace")
+            is_json = response.status < 400 or "json" in response.headers.get("Content-Type", "")
+            said = json.loads(text or "null") if is_json else text[:200]  # of a proxy
+            return response.status, response.headers, said, sent
+        except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
             connection.close()  # the next request reconnects
             return 0, {}, repr(error), sent
         finally:
