@@ -269,6 +269,15 @@ class Requests:
         self.assertEqual(server.counts(), (2, 0))
         self.assertEqual([job["body"] for job in driver.ask("claim", queue="jobs", limit=3)], [1, 3])
 
+    def test_a_claim_has_its_fencing_token(self):
+        server, driver = self.begin()
+        server.post(1, 2)
+        driver.ask("claim", queue="jobs")
+        driver.ask("claim", queue="jobs")
+        first, second = driver.ask("number", claim=0), driver.ask("number", claim=1)
+        self.assertEqual(int(second), int(first) + 1)
+        self.assertGreater(int(first), 2 ** 52)
+
     def test_a_claim_is_renewed_after_a_third_of_its_lease(self):
         server, driver = self.begin()
         driver.ask("post", queue="jobs", bodies=[1])

@@ -54,6 +54,8 @@ export class Claim<Body = any> {
   readonly client: Client;
   readonly jobs: Job<Body>[];
   readonly lease: number;
+  /** The fencing token: larger than that of all earlier claims of the queue. */
+  readonly number: bigint;
   /** Gives back the jobs that have not ended. */
   release(): Promise<void>;
 }

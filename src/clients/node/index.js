@@ -221,6 +221,7 @@ class Queue {
     const began = headers["idempotent-replay"] ? -Infinity : sent; // -Infinity: earlier
     const claim = new Claim(this.client, `${this.path}/claims/${last(headers.location)}`,
       said.messages, lease, began);
+    claim.number = BigInt(headers["claim-number"]); // the fencing token
     if (now() > began + lease / 3) await claim._renew();
     claim._keep();
     return claim;

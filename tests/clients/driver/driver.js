@@ -30,6 +30,7 @@ module.exports = async function drive({ Client }) {
     finish: (order) => jobOf(order).finish({ post: order.post }),
     retry: (order) => jobOf(order).retry(order.delay, order.reason),
     lost: (order) => jobOf(order).lost,
+    number: ({ claim = claims.length - 1 }) => String(claims[claim].number),
     release: ({ claim = claims.length - 1 }) => claims[claim].release(),
     async request({ method, path, document, seconds }) {
       return (await client.request(method, path, document, { seconds })).status;

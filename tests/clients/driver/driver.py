@@ -48,6 +48,9 @@ class Driver:
     def lost(self, claim=-1, job=0):
         return self.job(claim, job).lost
 
+    def number(self, claim=-1):
+        return str(self.claims[claim].number)
+
     def release(self, claim=-1):
         self.claims[claim].release()
 

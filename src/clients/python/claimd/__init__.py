@@ -159,6 +159,7 @@ class Job:
 
 class Claim:
     """Jobs with a lease. A thread renews it after each third of its time, until the jobs end."""
+    number = 0  # the fencing token
     def __init__(self, client: Client, path: str, messages: Any, lease: int, sent: float):
         self.client, self.path, self.finish_path = client, path, "/claimd%s/finish" % path[3:]
         self.jobs, self.left = [Job(self, message) for message in messages], threading.Event()
@@ -213,7 +214,9 @@ class Queue:
             return None
         path = self.path + "/claims/" + headers["Location"].rpartition("/")[2]
         sent = -NEVER if "Idempotent-Replay" in headers else sent  # the lease began earlier
-        return Claim(self.client, path, document["messages"], lease, sent)
+        claim = Claim(self.client, path, document["messages"], lease, sent)
+        claim.number = int(headers["Claim-Number"])
+        return claim
 
     def work(self, handle: Act, undo: Act = lambda job: None, lease: int = 60, limit: int = 1,
              delay: Callable[[int], int] = lambda attempt: min(1 << min(attempt, 10), 900)) -> None:
