@@ -4,124 +4,40 @@
     queue.post({"to": "you@example.org"}, ttl=3600)
     queue.work(lambda job: print(job.body))
 """
-import http.client
-import json
-import logging
-import os
-import random
 import signal
-import socket
 import threading
 import time
 import urllib.parse
-import uuid
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence
 
-LOG, NEVER, ANY = logging.getLogger("claimd"), float("inf"), range(600)
-REPEATED = (0, 429, 502, 503, 504)  # statuses that ask for another attempt. 0: no response
-LONGEST_PAUSE_S = 10.0  # between two attempts. The first pause is 0.1 s, and they double
-PATIENCE_S, STOPPING_S = 60.0, 5.0  # how long a request is repeated, and how long after stop()
-LONG_POLL_S, SLACK_S = 20.0, 10.0  # how long the server may wait, and may take besides
-Response = Tuple[int, Any, Any, float]  # status, headers, document, time.monotonic() when sent
+from ._server import LOG, NEVER, PATIENCE_S, STOPPING_S, Failed, Response, Server
+
+__all__ = ["Claim", "Client", "Failed", "Job", "Lost", "Queue", "Response"]
+
+ANY = range(600)  # all statuses
 Act = Callable[["Job"], object]
-
-
-class Failed(Exception):
-    """claimd refused a request. If there was no response until the deadline, the status is 0."""
-    def __init__(self, status: int, text: str):
-        super().__init__(text)
-        self.status = status
 
 
 class Lost(Exception):
     """The job is not yours any more. Another worker has it or will have it: undo your work."""
 
 
-class Client:
+class Client(Server):
     """A server, seen from one project. Threads and forks share it, each with its connections."""
-    def __init__(self, url: str = "", project: str = "", token: str = "", client_id: str = ""):
-        url = url or os.environ.get("CLAIMD_URL") or "http://127.0.0.1:8888"
-        self.url, self.stopped = urllib.parse.urlsplit(url), NEVER
-        if self.url.scheme not in ("http", "https") or not self.url.netloc:
-            raise ValueError("the URL is %r. It must begin with http:// or https://" % url)
-        headers = {"Client-ID": client_id or str(uuid.uuid4()), "Content-Type": "application/json",
-                   "X-Project-ID": project or os.environ.get("CLAIMD_PROJECT", ""),
-                   "X-Auth-Token": token or os.environ.get("CLAIMD_TOKEN", "")}
-        self.headers = {name: value.encode() for name, value in headers.items() if value}
-        self._of_thread, self._polling = threading.local(), []  # type: Any, List[Any]
 
     def queue(self, name: str) -> "Queue":
         return Queue(self, name)
 
-    def stop(self, *_: object) -> None:
-        """Ends workers and their long polling. It takes no lock, so signal handlers may call it."""
-        self.stopped = min(self.stopped, time.monotonic())
-        for connection in list(self._polling):
-            try:  # only the sending half, so that a claim that was just made still arrives
-                connection.sock.shutdown(socket.SHUT_WR)
-            except (OSError, AttributeError):
-                pass  # it is not connected
-
-    def close(self) -> None:
-        """Closes the connections of this thread. The next request connects again."""
-        for connection in vars(self._of_thread).values():
-            connection.close()
-
-    def _send(self, method: str, path: str, body: Any, headers: Any, poll: bool) -> Response:
-        kind = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
-        made: Any = kind[self.url.scheme](self.url.netloc, timeout=SLACK_S + poll * LONG_POLL_S)
-        connection = vars(self._of_thread).setdefault("%d %d" % (os.getpid(), poll), made)
-        polling, sent = self._polling if poll else [], time.monotonic()
-        polling.append(connection)
-        try:
-            connection.request(method, self.url.path.rstrip("/") + path, body, headers)
-            if self.stopped < NEVER:
-                self.stop()  # again, because there may have been no connection
-            response = connection.getresponse()
-            text = response.read().decode("utf-8", "replace")
-            is_json = response.status < 400 or "json" in response.headers.get("Content-Type", "")
-            said = json.loads(text or "null") if is_json else text[:200]  # of a proxy
-            return response.status, response.headers, said, sent
-        except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
-            connection.close()  # the next request reconnects
-            return 0, {}, repr(error), sent
-        finally:
-            polling.remove(connection)
-
-    def request(self, method: str, path: str, document: Any = None, accept: Sequence[int] = (),
-                seconds: float = PATIENCE_S, poll: bool = False) -> Response:
-        """Sends a request, and repeats it for so many seconds as long as that may help."""
-        body = None if document is None else json.dumps(document)
-        headers: Any = {"Idempotency-Key": uuid.uuid4().hex, **self.headers}
-        until, longest = time.monotonic() + seconds, 0.1
-        while True:
-            wait = min(LONG_POLL_S, max(1, until - time.monotonic())) if poll else 0
-            headers["Prefer"] = "details, wait=%d" % wait
-            status, found, said, sent = self._send(method, path, body, headers, poll)
-            now, after = time.monotonic(), found.get("Retry-After", "")
-            until = min(until, self.stopped + (0 if poll else STOPPING_S))
-            pause = random.uniform(0, longest) + (float(after) if after.isdigit() else 0)
-            if poll and status == 204 and now > sent + 1:
-                pause, longest = 0, 0.1  # the server has waited
-            is_repeated = status in REPEATED or after or poll and status == 204
-            if not is_repeated or now + pause >= until:
-                break
-            if longest > 1 and status != 204:
-                LOG.warning("%s %s: %d %s. Trying again", method, path, status, said or "")
-            while time.monotonic() < min(now + pause, self.stopped if poll else NEVER):
-                time.sleep(max(0, min(0.1, now + pause - time.monotonic())))
-            longest = min(2 * longest, LONGEST_PAUSE_S)
-        is_good = 200 <= status < 300 or status in accept or poll and self.stopped < NEVER
-        if not is_good:
-            raise Failed(status, "%s %s: %d %s" % (method, path, status, said))
-        return status, found, said, sent
-
 
 class Job:
     """A claimed message. `attempt` counts its deliveries from 1."""
+
     def __init__(self, claim: "Claim", message: Mapping[str, Any]):
-        self.id, self.body, self.claim = str(message["id"]), message["body"], claim
-        self.attempt, self.ended = int(message["details"]["delivery_count"]), False
+        self.id = str(message["id"])
+        self.body = message["body"]
+        self.claim = claim
+        self.attempt = int(message["details"]["delivery_count"])
+        self.ended = False
         self._path = message["href"][message["href"].index("/v2/"):]  # a proxy may add a prefix
 
     @property
@@ -159,11 +75,17 @@ class Job:
 
 class Claim:
     """Jobs with a lease. A thread renews it after each third of its time, until the jobs end."""
+
     number = 0  # the fencing token
+
     def __init__(self, client: Client, path: str, messages: Any, lease: int, sent: float):
-        self.client, self.path, self.finish_path = client, path, "/claimd%s/finish" % path[3:]
-        self.jobs, self.left = [Job(self, message) for message in messages], threading.Event()
-        self.lease, self.ends = lease, sent + lease  # by our clock, not later than on the server
+        self.client = client
+        self.path = path
+        self.finish_path = "/claimd%s/finish" % path[3:]
+        self.lease = lease
+        self.ends = sent + lease  # by our clock, not later than on the server
+        self.jobs = [Job(self, message) for message in messages]
+        self.left = threading.Event()
         if time.monotonic() > sent + lease / 3:
             self._renew()
         threading.Thread(target=self._keep, daemon=True).start()
@@ -171,8 +93,10 @@ class Claim:
     def _renew(self) -> bool:
         left = max(0, self.ends - time.monotonic())
         status, _, _, sent = self.client.request("PATCH", self.path, {"ttl": self.lease}, ANY, left)
-        if status in (204, 404):  # with another one, the lease ends when our clock says so
-            self.ends = sent + self.lease if status == 204 else 0
+        if status == 204:
+            self.ends = sent + self.lease
+        elif status == 404:  # with another one, the lease ends when our clock says so
+            self.ends = 0
         return status == 204
 
     def _keep(self) -> None:
@@ -192,34 +116,41 @@ class Claim:
     __exit__ = release
 
 
+def _retry_delay(attempt: int) -> int:
+    """Seconds until the next attempt at a failed job: 2, 4, 8 and so on, up to 900."""
+    return min(1 << min(attempt, 10), 900)
+
+
 class Queue:
     def __init__(self, client: Client, name: str):
-        self.client, self.path = client, "/v2/queues/" + urllib.parse.quote(name, "")
+        self.client = client
+        self.path = "/v2/queues/" + urllib.parse.quote(name, "")
 
     def post(self, *bodies: Any, ttl: Optional[int] = None,
              delay: Optional[int] = None) -> List[str]:
         """Posts messages and returns their ids. If the request is repeated, they are there once."""
-        terms = {name: value for name, value in (("ttl", ttl), ("delay", delay))
-                 if value is not None}
-        document = {"messages": [{"body": body, **terms} for body in bodies]}
-        posted = self.client.request("POST", self.path + "/messages", document)[2]
+        terms = {"ttl": ttl, "delay": delay}
+        given = {name: value for name, value in terms.items() if value is not None}
+        document = {"messages": [{"body": body, **given} for body in bodies]}
+        _, _, posted, _ = self.client.request("POST", self.path + "/messages", document)
         return [href.rpartition("/")[2] for href in posted["resources"]]
 
     def claim(self, lease: int = 60, limit: int = 1, wait: float = 20) -> Optional[Claim]:
         """Claims up to `limit` messages. None if none was ready for `wait` seconds."""
-        path = "%s/claims?limit=%d" % (self.path, limit)
         status, headers, document, sent = self.client.request(
-            "POST", path, {"ttl": lease}, (409,), wait or PATIENCE_S, wait > 0)
+            "POST", "%s/claims?limit=%d" % (self.path, limit), {"ttl": lease}, accept=(409,),
+            seconds=wait or PATIENCE_S, poll=wait > 0)
         if status != 201:
             return None
         path = self.path + "/claims/" + headers["Location"].rpartition("/")[2]
-        sent = -NEVER if "Idempotent-Replay" in headers else sent  # the lease began earlier
+        if "Idempotent-Replay" in headers:
+            sent = -NEVER  # the lease began earlier
         claim = Claim(self.client, path, document["messages"], lease, sent)
         claim.number = int(headers["Claim-Number"])
         return claim
 
     def work(self, handle: Act, undo: Act = lambda job: None, lease: int = 60, limit: int = 1,
-             delay: Callable[[int], int] = lambda attempt: min(1 << min(attempt, 10), 900)) -> None:
+             delay: Callable[[int], int] = _retry_delay) -> None:
         """Calls handle(job) for each message and deletes it. If handle raises an exception, the
         message is ready again after delay(attempt) seconds. If the job is lost, calls undo(job).
         Returns after client.stop(), which in the main thread SIGTERM and SIGINT call."""

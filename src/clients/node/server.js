@@ -1,0 +1,138 @@
+/* The requests of the client: retries, long polling, and the end of both by stop(). */
+"use strict";
+
+const { randomUUID } = require("node:crypto");
+const { setMaxListeners } = require("node:events");
+const http = require("node:http");
+const https = require("node:https");
+const { text } = require("node:stream/consumers");
+const { setTimeout: sleep } = require("node:timers/promises");
+
+const REPEATED = [0, 429, 502, 503, 504]; // statuses that ask for another attempt. 0: no response
+const LONGEST_PAUSE_S = 10; // between two attempts. The first pause is 0.1 s, and they double
+const PATIENCE_S = 60; // how long a request is repeated
+const STOPPING_S = 5; // how long it is repeated after stop()
+const LONG_POLL_S = 20; // how long the server may wait for a message
+const SLACK_S = 10; // how long a response may take besides
+
+/** Seconds of a clock that only grows. */
+const now = () => performance.now() / 1000;
+
+/** claimd refused a request. If there was no response until the deadline, the status is 0. */
+class Failed extends Error {
+  status = 0;
+}
+
+/** A server, seen from one project, and the connections to it. */
+class Server {
+  constructor(url, { project, token, clientId } = {}) {
+    const given = url || process.env.CLAIMD_URL || "http://127.0.0.1:8888";
+    if (!/^https?:\/\//.test(given)) {
+      throw new TypeError(`the URL is ${given}. It must begin with http:// or https://`);
+    }
+    this.url = new URL(given);
+    this._library = this.url.protocol === "https:" ? https : http;
+    this._agent = new this._library.Agent({ keepAlive: true });
+    const headers = {
+      "Client-ID": clientId || randomUUID(),
+      "Content-Type": "application/json",
+      "X-Project-ID": project || process.env.CLAIMD_PROJECT,
+      "X-Auth-Token": token || process.env.CLAIMD_TOKEN,
+    };
+    this.headers = {};
+    for (const [name, value] of Object.entries(headers)) {
+      if (value) this.headers[name] = Buffer.from(value).toString("latin1"); // as UTF-8
+    }
+    this.stopped = Infinity; // when stop() was called
+    this.stop = this.stop.bind(this); // as a handler of signals
+    this._stopping = new AbortController();
+    setMaxListeners(0, this._stopping.signal); // one for each request
+  }
+
+  /** Ends workers and their long polling. */
+  stop() {
+    this.stopped = Math.min(this.stopped, now());
+    this._stopping.abort();
+  }
+
+  /** Sends a request once. The status is 0 if there was no response. */
+  _send(method, path, body, headers, poll) {
+    return new Promise((resolve) => {
+      const sent = now();
+      const { signal } = this._stopping;
+      const { hostname, port, pathname } = this.url;
+      const request = this._library.request({
+        method,
+        headers,
+        agent: this._agent,
+        hostname: hostname.replace(/[[\]]/g, ""),
+        port,
+        path: pathname.replace(/\/+$/, "") + path,
+      });
+      // Only the sending half, so that a claim that was just made still arrives.
+      const halfClose = () => {
+        if (poll && signal.aborted && request.socket) request.socket.end();
+      };
+      const timeout = poll ? SLACK_S + LONG_POLL_S : SLACK_S;
+      const onTimeout = () => request.destroy(new Error("no response in time"));
+      const timer = setTimeout(onTimeout, 1000 * timeout);
+      const end = (status, found, said) => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", halfClose);
+        resolve({ status, headers: found, said, sent });
+      };
+      signal.addEventListener("abort", halfClose);
+      request.on("socket", halfClose);
+      request.on("error", (error) => end(0, {}, String(error)));
+      request.on("response", async (response) => {
+        try {
+          const { statusCode, headers: found } = response;
+          const said = await text(response);
+          const isJson = statusCode < 400 || /json/.test(found["content-type"]);
+          end(statusCode, found, isJson ? JSON.parse(said || "null") : said.slice(0, 200));
+        } catch (error) {
+          end(0, {}, String(error));
+        }
+      });
+      request.end(body);
+    });
+  }
+
+  /** Sends a request, and repeats it for so many seconds as long as that may help. */
+  async request(method, path, document, { accept = [], seconds = PATIENCE_S, poll = false } = {}) {
+    // Not a string: node would encode the headers beside it once more.
+    const body = Buffer.from(document ? JSON.stringify(document) : "");
+    const headers = { "Idempotency-Key": randomUUID(), ...this.headers };
+    headers["Content-Length"] = body.length;
+    const { signal } = this._stopping;
+    let until = now() + seconds;
+    for (let longest = 0.1; ; longest = Math.min(2 * longest, LONGEST_PAUSE_S)) {
+      const wait = poll ? Math.min(LONG_POLL_S, Math.max(1, until - now())) : 0;
+      headers.Prefer = `details, wait=${Math.floor(wait)}`;
+      const response = await this._send(method, path, body, headers, poll);
+      const { status, said, sent } = response;
+      until = Math.min(until, this.stopped + (poll ? 0 : STOPPING_S));
+      const after = response.headers["retry-after"] || "";
+      let pause = Math.random() * longest + (/^\d+$/.test(after) ? Number(after) : 0);
+      const isEmpty = poll && status === 204;
+      if (isEmpty && now() > sent + 1) { // the server has waited
+        pause = 0.05;
+        longest = 0.05;
+      }
+      const isRepeated = isEmpty || REPEATED.includes(status) || after !== "";
+      if (!isRepeated || now() + pause >= until) {
+        const isGood = (status >= 200 && status < 300) || accept.includes(status);
+        const wasStopped = poll && signal.aborted;
+        if (isGood || wasStopped) return response;
+        const error = new Failed(`${method} ${path}: ${status} ${JSON.stringify(said)}`);
+        throw Object.assign(error, { status });
+      }
+      if (longest > 1 && status !== 204) {
+        console.error("%s %s: %d %j. Trying again", method, path, status, said);
+      }
+      await sleep(1000 * pause, null, poll ? { signal } : {}).catch(() => {});
+    }
+  }
+}
+
+module.exports = { Failed, PATIENCE_S, STOPPING_S, Server, now };

@@ -1,0 +1,131 @@
+"""The requests of the client: retries, long polling, and the end of both by stop()."""
+import http.client
+import json
+import logging
+import os
+import random
+import socket
+import threading
+import time
+import urllib.parse
+import uuid
+from typing import Any, List, Sequence, Tuple
+
+LOG = logging.getLogger("claimd")
+NEVER = float("inf")
+REPEATED = (0, 429, 502, 503, 504)  # statuses that ask for another attempt. 0: no response
+LONGEST_PAUSE_S = 10.0  # between two attempts. The first pause is 0.1 s, and they double
+PATIENCE_S = 60.0  # how long a request is repeated
+STOPPING_S = 5.0  # how long it is repeated after stop()
+LONG_POLL_S = 20.0  # how long the server may wait for a message
+SLACK_S = 10.0  # how long a response may take besides
+Response = Tuple[int, Any, Any, float]  # status, headers, document, time.monotonic() when sent
+
+
+class Failed(Exception):
+    """claimd refused a request. If there was no response until the deadline, the status is 0."""
+
+    __module__ = "claimd"  # where users import it from
+
+    def __init__(self, status: int, text: str):
+        super().__init__(text)
+        self.status = status
+
+
+class Server:
+    """A server, seen from one project, and the connections of each thread and process to it."""
+
+    def __init__(self, url: str = "", project: str = "", token: str = "", client_id: str = ""):
+        url = url or os.environ.get("CLAIMD_URL") or "http://127.0.0.1:8888"
+        self.url = urllib.parse.urlsplit(url)
+        if self.url.scheme not in ("http", "https") or not self.url.netloc:
+            raise ValueError("the URL is %r. It must begin with http:// or https://" % url)
+        headers = {
+            "Client-ID": client_id or str(uuid.uuid4()),
+            "Content-Type": "application/json",
+            "X-Project-ID": project or os.environ.get("CLAIMD_PROJECT", ""),
+            "X-Auth-Token": token or os.environ.get("CLAIMD_TOKEN", ""),
+        }
+        self.headers = {name: value.encode() for name, value in headers.items() if value}
+        self.stopped = NEVER  # when stop() was called
+        self._of_thread = threading.local()
+        self._polling: List[Any] = []  # the connections with a long-polling request
+
+    def stop(self, *_: object) -> None:
+        """Ends workers and their long polling. It takes no lock, so signal handlers may call it."""
+        self.stopped = min(self.stopped, time.monotonic())
+        for connection in list(self._polling):
+            try:  # only the sending half, so that a claim that was just made still arrives
+                connection.sock.shutdown(socket.SHUT_WR)
+            except (OSError, AttributeError):
+                pass  # it is not connected
+
+    def close(self) -> None:
+        """Closes the connections of this thread. The next request connects again."""
+        for connection in vars(self._of_thread).values():
+            connection.close()
+
+    def _connection(self, poll: bool) -> Any:
+        """The connection of this thread for such requests. A fork makes its own."""
+        connections = vars(self._of_thread)
+        name = "%d %d" % (os.getpid(), poll)
+        if name not in connections:
+            is_tls = self.url.scheme == "https"
+            kind = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
+            timeout = SLACK_S + LONG_POLL_S if poll else SLACK_S
+            connections[name] = kind(self.url.netloc, timeout=timeout)
+        return connections[name]
+
+    def _send(self, method: str, path: str, body: Any, headers: Any, poll: bool) -> Response:
+        """Sends a request once. The status is 0 if there was no response."""
+        connection = self._connection(poll)
+        polling = self._polling if poll else []
+        polling.append(connection)
+        sent = time.monotonic()
+        try:
+            connection.request(method, self.url.path.rstrip("/") + path, body, headers)
+            if self.stopped < NEVER:
+                self.stop()  # again, because there may have been no connection
+            response = connection.getresponse()
+            text = response.read().decode("utf-8", "replace")
+            is_json = response.status < 400 or "json" in response.headers.get("Content-Type", "")
+            said = json.loads(text or "null") if is_json else text[:200]  # of a proxy
+            return response.status, response.headers, said, sent
+        except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
+            connection.close()  # the next request reconnects
+            return 0, {}, repr(error), sent
+        finally:
+            polling.remove(connection)
+
+    def request(self, method: str, path: str, document: Any = None, accept: Sequence[int] = (),
+                seconds: float = PATIENCE_S, poll: bool = False) -> Response:
+        """Sends a request, and repeats it for so many seconds as long as that may help."""
+        body = None if document is None else json.dumps(document)
+        headers: Any = {"Idempotency-Key": uuid.uuid4().hex, **self.headers}
+        until = time.monotonic() + seconds
+        longest = 0.1
+        while True:
+            wait = min(LONG_POLL_S, max(1, until - time.monotonic())) if poll else 0
+            headers["Prefer"] = "details, wait=%d" % wait
+            status, found, said, sent = self._send(method, path, body, headers, poll)
+            now = time.monotonic()
+            until = min(until, self.stopped + (0 if poll else STOPPING_S))
+            after = found.get("Retry-After", "")
+            pause = random.uniform(0, longest) + (float(after) if after.isdigit() else 0)
+            is_empty = poll and status == 204
+            if is_empty and now > sent + 1:  # the server has waited
+                pause = 0
+                longest = 0.1
+            is_repeated = is_empty or status in REPEATED or after != ""
+            if not is_repeated or now + pause >= until:
+                break
+            if longest > 1 and status != 204:
+                LOG.warning("%s %s: %d %s. Trying again", method, path, status, said or "")
+            while time.monotonic() < min(now + pause, self.stopped if poll else NEVER):
+                time.sleep(max(0, min(0.1, now + pause - time.monotonic())))
+            longest = min(2 * longest, LONGEST_PAUSE_S)
+        is_good = 200 <= status < 300 or status in accept
+        was_stopped = poll and self.stopped < NEVER
+        if not is_good and not was_stopped:
+            raise Failed(status, "%s %s: %d %s" % (method, path, status, said))
+        return status, found, said, sent
