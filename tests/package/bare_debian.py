@@ -11,6 +11,30 @@ NUMBERS = {"bookworm": 12, "trixie": 13}
 # What apt fetches while there is a network. Tests install it without.
 TOOLS = "python3-venv python3-pytest python3-zaqarclient nodejs npm curl"
 
+# A test that moves the clock, as a new user has it in a project of Python and in one of node.
+PYTEST = """
+def test_a_dead_worker_loses_its_job(claimd):
+    jobs = claimd.queue("jobs")
+    jobs.post({"job": 1})
+    assert jobs.claim(lease=60, wait=0)
+    claimd.advance(60)
+    jobs.claim(lease=60, wait=0).jobs[0].delete()
+"""
+NODE_TEST = """
+const test = require("node:test");
+const assert = require("node:assert");
+const { claimd } = require("claimd/test");
+
+test("a dead worker loses its job", async (t) => {
+  const server = await claimd(t);
+  const jobs = server.queue("jobs");
+  await jobs.post([{ job: 1 }]);
+  assert(await jobs.claim({ lease: 60, wait: 0 }));
+  await server.advance(60);
+  await (await jobs.claim({ lease: 60, wait: 0 })).jobs[0].delete();
+});
+"""
+
 # In namespaces of its own: all processes end with it, and there is no network but the loopback.
 IN_ROOT = r"""
 root=$1

@@ -19,27 +19,9 @@ import yaml
 FOLDER = os.path.realpath(sys.argv[1])
 del sys.argv[1:]
 
-from bare_debian import TOP, machines  # noqa: E402
+from bare_debian import NODE_TEST, PYTEST, TOP, machines  # noqa: E402
 
-PYTEST = """
-def test_a_dead_worker_loses_its_job(claimd):
-    jobs = claimd.queue("jobs")
-    jobs.post({"job": 1})
-    assert jobs.claim(lease=60, wait=0)
-    claimd.advance(60)
-    jobs.claim(lease=60, wait=0).jobs[0].delete()
-"""
 PACKAGE = """{"name": "project", "version": "1.0.0", "private": true, "scripts": {"test": "node --test"}}"""
-NODE_TEST = """
-const test = require("node:test");
-const { claimd } = require("claimd/test");
-test("a job", async (t) => {
-  const server = await claimd(t);
-  await server.queue("jobs").post([{ job: 1 }]);
-  await server.advance(3600);
-});
-"""
-
 # The published packages of node. npm asks for the document of a package, then for its archive.
 REGISTRY = r'''
 import http.server, json, os, re, tarfile, urllib.parse

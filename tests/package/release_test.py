@@ -26,7 +26,7 @@ FOLDER = os.path.realpath(sys.argv[1])
 NAMES = [word for word in sys.argv[2:] if "-" in word]
 sys.argv[1:] = [word for word in sys.argv[2:] if "-" not in word]
 
-from bare_debian import machines  # noqa: E402
+from bare_debian import NODE_TEST, PYTEST, machines  # noqa: E402
 
 MACHINES = []
 VERSION, = re.findall(r"(?m)^claimd-(.+)\.cdx\.json$", "\n".join(os.listdir(FOLDER)))
@@ -59,36 +59,6 @@ claimd() { $start /usr/bin/claimd "$@"; }
 serve="${start/env -i/env -i CLAIMD_INSECURE_LISTEN=true} /usr/bin/claimd --auth none"
 work="claim jobs --project demo --limit 2"
 """
-
-# A test that moves the clock, as a new user has it in a project of Python and in one of node.
-PYTEST = """
-def test_a_dead_worker_loses_its_job(claimd):
-    jobs = claimd.queue("jobs")
-    jobs.post({"job": 1})
-    assert jobs.claim(lease=60, wait=0)
-    claimd.advance(60)
-    jobs.claim(lease=60, wait=0).jobs[0].delete()
-"""
-NODE_TEST = """
-const test = require("node:test");
-const assert = require("node:assert");
-const { claimd } = require("claimd/test");
-
-test("a dead worker loses its job", async (t) => {
-  const server = await claimd(t);
-  const jobs = server.queue("jobs");
-  await jobs.post([{ job: 1 }]);
-  assert(await jobs.claim({ lease: 60, wait: 0 }));
-  await server.advance(60);
-  await (await jobs.claim({ lease: 60, wait: 0 })).jobs[0].delete();
-});
-"""
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
-
 
 def older_wheel(name):
     """The same wheel as version 0.0.1, for an upgrade: its name and bytes."""
