@@ -101,6 +101,8 @@ class Pack(unittest.TestCase):
         with open(os.path.join(self.folder, "bundles", ARCH, "packages.json"), encoding="utf-8") as f:
             packages = {(entry["name"], entry["version"]) for entry in json.load(f)}
         self.assertEqual({(c["name"], c["version"]) for c in bill["components"]}, packages)
+        for component in bill["components"]:  # a "+" would be read as a blank
+            self.assertRegex(component["purl"], r"^pkg:deb/debian/[\w.+-]+@[\w.~:%-]+\?[\w.~:%&=-]+$")
         self.assertEqual((bill["bomFormat"], bill["metadata"]["component"]["version"]), ("CycloneDX", VERSION))
 
     # ------------------------------------------------------------------ Python
@@ -157,6 +159,11 @@ class Pack(unittest.TestCase):
                   modules + "/@claimd/linux-" + node)
         with open(modules + "/claimd/package.json", encoding="utf-8") as f:
             package = json.load(f)
+        for conditions in package["exports"].values():  # the first one that fits is taken
+            if isinstance(conditions, dict):
+                self.assertEqual(list(conditions), ["types", "default"])
+        with open(modules + "/claimd/README.md", encoding="utf-8") as f:
+            self.assertNotIn("](../", f.read())
         self.assertEqual(package["optionalDependencies"], {
             "@claimd/linux-x64": VERSION, "@claimd/linux-arm64": VERSION})
         for name in [package["main"], package["types"], package["bin"]["claimd"],
@@ -213,7 +220,7 @@ class Pack(unittest.TestCase):
         self.assertEqual((checked.returncode, checked.stderr), (
             0, "claimd: warning: tokens (environment) has no effect: auth is not tokens\n"))
         with open(TOP + "/docs/containers.md", encoding="utf-8") as f:
-            self.assertRegex(f.read(), r"--env CLAIMD_AUTH=none\s+--env CLAIMD_INSECURE_LISTEN=true")
+            self.assertRegex(f.read(), r"--env\s+CLAIMD_AUTH=none\s+--env\s+CLAIMD_INSECURE_LISTEN=true")
 
     def test_image_runs_unprivileged_and_writes_to_its_volume_only(self):
         config, files = self.image()
