@@ -99,6 +99,8 @@ require("node:test")("hang", async (t) => {
 class CommonJs(OwnClient, Case):
     command = (NODE, os.path.join(HERE, "driver", "driver.cjs"))
     language, authorities = "js", "NODE_EXTRA_CA_CERTS"
+    refused_functions = ("generator", "nothing", "signal")
+    refused_results = ("generator",)
 
     @property
     def variables(self):

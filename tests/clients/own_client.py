@@ -325,6 +325,21 @@ class Requests:
         self.assertIn("messages[0].ttl", text)
         self.assertIn("queue name", self.assert_fails("Failed", 400, driver, "claim", queue="a b"))
 
+    def test_terms_of_a_wrong_type_are_refused_at_once(self):
+        server, driver = self.begin()
+        server.post(1)
+        for name in (None, 5, ""):
+            self.assertIn("queue name", self.assert_fails("TypeError", None, driver, "claim", queue=name))
+        for term, value in (("lease", None), ("lease", 1.5), ("limit", "2&x=1"), ("wait", "1"), ("wait", None)):
+            text = self.assert_fails("TypeError", None, driver, "claim", queue="jobs", **{term: value})
+            self.assertIn(term, text)
+        driver.ask("claim", queue="jobs")
+        for delay, reason in (("x", ""), (None, ""), (1, 5), (1, [])):
+            text = self.assert_fails("TypeError", None, driver, "retry", delay=delay, reason=reason)
+            self.assertRegex(text, "^(delay|reason) is ")
+        driver.ask("delete")
+        self.assertEqual(len(server.history("claimed")), 1)
+
     def test_an_address_without_a_scheme_is_refused(self):
         driver = Driver(self.command)
         self.addCleanup(driver.end)
@@ -422,6 +437,9 @@ class Faults:
 
 class Work:
     """The loop of a worker."""
+
+    refused_functions = ()
+    refused_results = ()
 
     def work(self, driver, **more):
         driver.tell({"do": "work", "queue": "jobs", **more})
@@ -554,17 +572,58 @@ class Work:
             self.assert_stops(driver)
             self.assertEqual(server.counts(), (0, 0))
 
-    def test_a_retry_that_claimd_refuses_ends_no_worker(self):
+    def fails_and_begins_again_after_the_default_pause(self, driver, server, order):
+        self.begins(driver, 1)
+        driver.tell(order)
+        eventually(lambda: server.waiters() == 1)
+        self.assertEqual((server.counts(), len(server.history("claimed"))), ((1, 0), 1))  # delayed
+        server.advance(2)
+        self.does(driver, 1, attempt=2)
+        self.assert_stops(driver)
+
+    def test_a_retry_that_is_refused_has_the_default_pause(self):
+        for pause in (10 ** 7, None, "soon"):
+            with self.subTest(pause=pause):
+                server, driver = self.begin()
+                server.post(1)
+                self.work(driver, pause=pause)
+                self.fails_and_begins_again_after_the_default_pause(driver, server, "fail")
+                self.assertIn("delay", driver.end())
+
+    def test_an_error_without_a_text_ends_no_worker(self):
         server, driver = self.begin()
         server.post(1)
-        self.work(driver, pause=10 ** 7)
+        self.work(driver)
+        self.fails_and_begins_again_after_the_default_pause(driver, server, "fail badly")
+
+    def test_a_function_that_cannot_be_run_is_refused(self):
+        _, driver = self.begin()
+        for kind in self.refused_functions:
+            text = self.assert_fails("TypeError", None, driver, "work_with", kind=kind)
+            self.assertIn("work()", text)
+        driver.process.send_signal(signal.SIGTERM)  # no handler is left
+        self.assertEqual(driver.process.wait(PATIENCE_S), -signal.SIGTERM)
+
+    def test_a_function_that_returns_what_cannot_be_run_has_failed(self):
+        for kind in self.refused_results:
+            server, driver = self.begin()
+            server.post(1)
+            self.work(driver, pause=2)
+            self.fails_and_begins_again_after_the_default_pause(driver, server, "return a " + kind)
+            self.assertIn("which work() cannot run", driver.end())
+
+    def test_a_second_interrupt_ends_the_process(self):
+        server, driver = self.begin()
+        server.post(1)
+        self.work(driver)
         self.begins(driver, 1)
-        driver.tell("fail")
-        self.begins(driver, 1, attempt=2)
-        driver.tell("done")
-        self.assertEqual(driver.says(), {"done": 1})
-        self.assert_stops(driver)
-        self.assertIn("delay", driver.end())
+        for _ in range(2):  # npm sends it twice
+            driver.process.send_signal(signal.SIGINT)
+            driver.tell("is it lost")
+            self.assertFalse(driver.says())
+        time.sleep(1.2)
+        driver.process.send_signal(signal.SIGINT)
+        self.assertEqual(driver.process.wait(PATIENCE_S), -signal.SIGINT)
 
     def test_a_job_may_finish_itself(self):
         server, driver = self.begin()

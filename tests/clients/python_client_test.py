@@ -106,6 +106,8 @@ def has(module):
 class Client(OwnClient, Case):
     command = (sys.executable, "-B", os.path.join(HERE, "driver", "driver.py"))
     language, variables, authorities = "python", {}, "SSL_CERT_FILE"
+    refused_functions = ("async", "generator", "nothing")
+    refused_results = ("coroutine", "generator")
 
     def test_forks_and_threads_share_a_client(self):
         server = self.serve(*SHORT)

@@ -27,12 +27,13 @@ export class Queue<Body = any> {
   readonly client: Client;
   /** Posts messages and returns their ids. If the request is repeated, they are there once. */
   post(bodies: Body[], options?: { ttl?: number; delay?: number }): Promise<string[]>;
-  /** Claims up to `limit` (1) messages. null if none was ready for `wait` (20) seconds. */
+  /** Claims up to `limit` (1) messages. null if none was ready for about `wait` (20) seconds. */
   claim(options?: { lease?: number; limit?: number; wait?: number }): Promise<Claim<Body> | null>;
   /**
    * Calls handle(job) for each message and deletes it. If handle throws, the message is ready again
    * after delay(attempt) seconds. If the job is lost, calls undo(job). Returns after client.stop(),
-   * which SIGTERM, SIGINT and an AbortSignal call.
+   * which SIGTERM, SIGINT and an AbortSignal call. A second SIGINT, at least one second later, has
+   * its usual effect.
    */
   work(handle: (job: Job<Body>) => unknown, options?: WorkOptions<Body>): Promise<void>;
 }

@@ -7,19 +7,24 @@
  */
 "use strict";
 
-const { Failed, PATIENCE_S, STOPPING_S, Server, now } = require("./server.js");
+const { inspect } = require("node:util");
+
+const { Failed, Lost, PATIENCE_S, STOPPING_S, Server, now } = require("./server.js");
+const { signalHandler, work } = require("./worker.js");
 
 const ANY = { includes: () => true }; // all statuses
-const SIGNALS = ["SIGTERM", "SIGINT"];
-const retryDelay = (attempt) => Math.min(2 ** attempt, 900); // seconds
 const last = (path) => path.slice(path.lastIndexOf("/") + 1);
 
-/** The job is not yours any more. Another worker has it or will have it: undo your work. */
-class Lost extends Error {}
+function checkWhole(name, value) {
+  if (!Number.isInteger(value)) {
+    throw new TypeError(`${name} is ${inspect(value)}. It must be a whole number`);
+  }
+}
 
 /** A server, seen from one project. */
 class Client extends Server {
   _workers = 0;
+  _handleSignal = signalHandler(this);
 
   queue(name) {
     return new Queue(this, name);
@@ -68,6 +73,12 @@ class Job {
 
   /** Gives the message back. It is ready again after so many seconds, in its old position. */
   async retry(delay = 0, reason = "") {
+    if (!Number.isFinite(delay)) {
+      throw new TypeError(`delay is ${inspect(delay)}. It must be a finite number`);
+    }
+    if (typeof reason !== "string") {
+      throw new TypeError(`reason is ${inspect(reason)}. It must be a string`);
+    }
     const said = Buffer.from(reason.slice(0, 250).replaceAll("\0", " ")).toString();
     const document = { release: [{ id: this.id, delay: Math.floor(delay), reason: said }] };
     await this._end("POST", this.claim._finish, document, [404, 409]);
@@ -118,6 +129,9 @@ class Claim {
 
 class Queue {
   constructor(client, name) {
+    if (typeof name !== "string" || name === "") {
+      throw new TypeError(`the queue name is ${inspect(name)}. It must be a string, and not empty`);
+    }
     this.client = client;
     this.path = `/v2/queues/${encodeURIComponent(name)}`;
   }
@@ -130,8 +144,13 @@ class Queue {
     return said.resources.map(last);
   }
 
-  /** Claims up to `limit` messages. null if none was ready for `wait` seconds. */
+  /** Claims up to `limit` messages. null if none was ready for about `wait` seconds. */
   async claim({ lease = 60, limit = 1, wait = 20 } = {}) {
+    checkWhole("lease", lease);
+    checkWhole("limit", limit);
+    if (typeof wait !== "number" || Number.isNaN(wait)) {
+      throw new TypeError(`wait is ${inspect(wait)}. It must be a number`);
+    }
     const path = `${this.path}/claims?limit=${limit}`;
     const { status, headers, said, sent } = await this.client.request("POST", path, { ttl: lease },
       { accept: [409], seconds: wait || PATIENCE_S, poll: wait > 0 });
@@ -148,50 +167,11 @@ class Queue {
   /**
    * Calls handle(job) for each message and deletes it. If handle throws, the message is ready again
    * after delay(attempt) seconds. If the job is lost, calls undo(job). Returns after client.stop(),
-   * which SIGTERM, SIGINT and an AbortSignal call.
+   * which SIGTERM, SIGINT and an AbortSignal call. A second SIGINT, at least one second later, has
+   * its usual effect.
    */
   async work(handle, options = {}) {
-    const { undo = () => {}, lease = 60, limit = 1, delay = retryDelay, signal } = options;
-    const { client } = this;
-    const { stop } = client;
-    if (client._workers === 0) SIGNALS.forEach((name) => process.on(name, stop));
-    client._workers += 1;
-    if (signal && signal.aborted) stop();
-    if (signal) signal.addEventListener("abort", stop);
-    try {
-      while (client.stopped === Infinity) {
-        const claim = await this.claim({ lease, limit, wait: Infinity });
-        if (claim === null) continue;
-        for (const job of claim.jobs) {
-          if (client.stopped === Infinity && !job.lost) await processJob(job, handle, undo, delay);
-        }
-        await claim.release();
-      }
-    } finally {
-      if (signal) signal.removeEventListener("abort", stop);
-      client._workers -= 1;
-      if (client._workers === 0) SIGNALS.forEach((name) => process.off(name, stop));
-    }
-  }
-}
-
-async function processJob(job, handle, undo, delay) {
-  let failed = await attempt(job, handle);
-  if (!failed && !job.ended) {
-    failed = await attempt(job, () => job.delete());
-  } else if (failed && !(failed.error instanceof Lost) && !job.ended) {
-    await attempt(job, () => job.retry(delay(job.attempt), String(failed.error)));
-  }
-  if (failed && failed.error instanceof Lost) await attempt(job, undo);
-}
-
-/** Returns { error } if it threw. A job may throw anything, and nothing ends the worker. */
-async function attempt(job, act) {
-  try {
-    await act(job);
-  } catch (error) {
-    console.error("job %s:", job.id, error);
-    return { error };
+    await work(this, handle, options);
   }
 }
 

@@ -23,6 +23,9 @@ class Failed extends Error {
   status = 0;
 }
 
+/** The job is not yours any more. Another worker has it or will have it: undo your work. */
+class Lost extends Error {}
+
 /** A server, seen from one project, and the connections to it. */
 class Server {
   constructor(url, { project, token, clientId } = {}) {
@@ -135,4 +138,4 @@ class Server {
   }
 }
 
-module.exports = { Failed, PATIENCE_S, STOPPING_S, Server, now };
+module.exports = { Failed, Lost, PATIENCE_S, STOPPING_S, Server, now };

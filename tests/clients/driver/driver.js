@@ -3,6 +3,11 @@
 
 const readline = require("node:readline");
 
+const noText = () => {
+  throw new Error("it has no text");
+};
+const unprintable = { toString: noText, [Symbol.for("nodejs.util.inspect.custom")]: noText };
+
 module.exports = async function drive({ Client }) {
   const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const say = (document) => process.stdout.write(JSON.stringify(document ?? null) + "\n");
@@ -35,6 +40,11 @@ module.exports = async function drive({ Client }) {
     async request({ method, path, document, seconds }) {
       return (await client.request(method, path, document, { seconds })).status;
     },
+    work_with({ kind }) {
+      const handle = { generator: function* generate() {}, nothing: undefined }[kind];
+      const signal = kind === "signal" ? {} : undefined;
+      return client.queue("jobs").work(signal ? () => {} : handle, { signal });
+    },
     async work({ queue, pause = 0, abort = false, ...terms }) {
       const stop = new AbortController();
       await client.queue(queue).work(async (job) => {
@@ -43,8 +53,10 @@ module.exports = async function drive({ Client }) {
         for (; order === "is it lost"; order = await listen()) say(job.lost);
         if (abort) stop.abort();
         if (order === "fail") throw new TypeError("the job cannot be done\0\udcff");
+        if (order === "fail badly") throw unprintable;
+        if (order === "return a generator") return (function* generate() {})();
         if (order !== "done") await job.finish(order);
-        say({ done: job.body });
+        return say({ done: job.body });
       }, {
         undo(job) {
           say({ undone: job.body });

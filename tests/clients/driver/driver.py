@@ -15,6 +15,15 @@ def listen():
     return json.loads(line) if line else sys.exit(0)
 
 
+class Unprintable(Exception):
+    def __str__(self):
+        raise ValueError("it has no text")
+
+
+async def never_run():
+    pass
+
+
 class Driver:
     def __init__(self):
         self.client = None
@@ -57,6 +66,16 @@ class Driver:
     def request(self, method, path, document=None, seconds=60):
         return self.client.request(method, path, document, seconds=seconds)[0]
 
+    def work_with(self, kind):
+        async def run(job):
+            say({"begun": job.body})
+
+        def generate(job):
+            yield say({"begun": job.body})
+
+        handle = {"async": run, "generator": generate, "nothing": None}[kind]
+        self.client.queue("jobs").work(handle)
+
     def work(self, queue, pause=0, **terms):
         def handle(job):
             say({"begun": job.body, "attempt": job.attempt})
@@ -66,9 +85,15 @@ class Driver:
                 order = listen()
             if order == "fail":
                 raise ValueError("the job cannot be done\0\udcff")
+            if order == "fail badly":
+                raise Unprintable
+            if order == "return a generator":
+                return (n for n in ())
+            if order == "return a coroutine":
+                return never_run()
             if order != "done":
                 job.finish(**order)
-            say({"done": job.body})
+            return say({"done": job.body})
 
         def undo(job):
             say({"undone": job.body})
@@ -85,7 +110,7 @@ def main():
         try:
             result = getattr(driver, order.pop("do"))(**order)
             say({"result": result})
-        except (claimd.Failed, claimd.Lost, ValueError) as error:
+        except (claimd.Failed, claimd.Lost, TypeError, ValueError) as error:
             say({"error": type(error).__name__, "status": getattr(error, "status", None),
                  "text": str(error)})
 

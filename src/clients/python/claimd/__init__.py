@@ -4,13 +4,14 @@
     queue.post({"to": "you@example.org"}, ttl=3600)
     queue.work(lambda job: print(job.body))
 """
-import signal
+import math
 import threading
 import time
 import urllib.parse
 from typing import Any, Callable, List, Mapping, Optional, Sequence
 
-from ._server import LOG, NEVER, PATIENCE_S, STOPPING_S, Failed, Response, Server
+from . import _worker
+from ._server import NEVER, PATIENCE_S, STOPPING_S, Failed, Lost, Response, Server
 
 __all__ = ["Claim", "Client", "Failed", "Job", "Lost", "Queue", "Response"]
 
@@ -18,8 +19,14 @@ ANY = range(600)  # all statuses
 Act = Callable[["Job"], object]
 
 
-class Lost(Exception):
-    """The job is not yours any more. Another worker has it or will have it: undo your work."""
+def _check_whole(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError("%s is %r. It must be a whole number" % (name, value))
+
+
+def _check_number(name: str, value: object) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or math.isnan(value):
+        raise TypeError("%s is %r. It must be a number" % (name, value))
 
 
 class Client(Server):
@@ -68,6 +75,11 @@ class Job:
 
     def retry(self, delay: float = 0, reason: str = "") -> None:
         """Gives the message back. It is ready again after so many seconds, in its old position."""
+        _check_number("delay", delay)
+        if math.isinf(delay):
+            raise ValueError("delay is %r. It must be finite" % delay)
+        if not isinstance(reason, str):
+            raise TypeError("reason is %r. It must be a string" % (reason,))
         reason = reason[:250].replace("\0", " ").encode("utf-8", "replace").decode()
         document = {"release": [{"id": self.id, "delay": int(delay), "reason": reason}]}
         self._end("POST", self.claim.finish_path, document, (404, 409))
@@ -116,13 +128,10 @@ class Claim:
     __exit__ = release
 
 
-def _retry_delay(attempt: int) -> int:
-    """Seconds until the next attempt at a failed job: 2, 4, 8 and so on, up to 900."""
-    return min(1 << min(attempt, 10), 900)
-
-
 class Queue:
     def __init__(self, client: Client, name: str):
+        if not isinstance(name, str) or name == "":
+            raise TypeError("the queue name is %r. It must be a string, and not empty" % (name,))
         self.client = client
         self.path = "/v2/queues/" + urllib.parse.quote(name, "")
 
@@ -136,7 +145,10 @@ class Queue:
         return [href.rpartition("/")[2] for href in posted["resources"]]
 
     def claim(self, lease: int = 60, limit: int = 1, wait: float = 20) -> Optional[Claim]:
-        """Claims up to `limit` messages. None if none was ready for `wait` seconds."""
+        """Claims up to `limit` messages. None if none was ready for about `wait` seconds."""
+        _check_whole("lease", lease)
+        _check_whole("limit", limit)
+        _check_number("wait", wait)
         status, headers, document, sent = self.client.request(
             "POST", "%s/claims?limit=%d" % (self.path, limit), {"ttl": lease}, accept=(409,),
             seconds=wait or PATIENCE_S, poll=wait > 0)
@@ -150,43 +162,9 @@ class Queue:
         return claim
 
     def work(self, handle: Act, undo: Act = lambda job: None, lease: int = 60, limit: int = 1,
-             delay: Callable[[int], int] = _retry_delay) -> None:
+             delay: Callable[[int], float] = _worker.retry_delay) -> None:
         """Calls handle(job) for each message and deletes it. If handle raises an exception, the
         message is ready again after delay(attempt) seconds. If the job is lost, calls undo(job).
-        Returns after client.stop(), which in the main thread SIGTERM and SIGINT call."""
-        handlers = {}
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                handlers[number] = signal.signal(number, self.client.stop)
-        try:
-            while self.client.stopped == NEVER:
-                claim = self.claim(lease, limit, NEVER)
-                if claim is not None:
-                    with claim:
-                        for job in claim.jobs:
-                            if self.client.stopped == NEVER and not job.lost:
-                                _process(job, handle, undo, delay)
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-
-
-def _process(job: Job, handle: Act, undo: Act, delay: Callable[[int], int]) -> None:
-    failed = _attempt(job, handle)
-    if failed is None and not job.ended:
-        failed = _attempt(job, Job.delete)
-    elif failed is not None and not isinstance(failed, Lost) and not job.ended:
-        reason = "%s: %s" % (type(failed).__name__, failed)
-        _attempt(job, lambda job: job.retry(delay(job.attempt), reason))
-    if isinstance(failed, Lost):
-        _attempt(job, undo)
-
-
-def _attempt(job: Job, act: Act) -> Optional[Exception]:
-    """Returns the exception that was raised. A job may raise any, and none ends the worker."""
-    try:
-        act(job)
-    except Exception as error:
-        LOG.exception("job %s", job.id)
-        return error
-    return None
+        Returns after client.stop(), which in the main thread SIGTERM and SIGINT call. A second
+        SIGINT, at least one second later, has its usual effect."""
+        _worker.work(self, handle, undo, lease, limit, delay)

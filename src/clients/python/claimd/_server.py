@@ -32,6 +32,12 @@ class Failed(Exception):
         self.status = status
 
 
+class Lost(Exception):
+    """The job is not yours any more. Another worker has it or will have it: undo your work."""
+
+    __module__ = "claimd"
+
+
 class Server:
     """A server, seen from one project, and the connections of each thread and process to it."""
 
