@@ -61,7 +61,10 @@ class SameResponse:
                 return
             with connection:
                 connection.recv(65536)
-                connection.sendall(self.text)
+                self.respond(connection)
+
+    def respond(self, connection):
+        connection.sendall(self.text)
 
     def __enter__(self):
         self.thread.start()
@@ -71,6 +74,27 @@ class SameResponse:
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.thread.join()
+
+
+class EndlessResponse(SameResponse):
+    """A server whose response comes a byte at a time, without end, also if the client half-closes."""
+
+    def __init__(self):
+        super().__init__("HTTP/1.1 200 OK\r\nX-Header: ")
+        self.asked, self.over = threading.Event(), threading.Event()
+
+    def respond(self, connection):
+        self.asked.set()
+        super().respond(connection)
+        try:
+            while not self.over.wait(0.2):
+                connection.sendall(b"x")
+        except OSError:
+            pass  # the client has closed it
+
+    def __exit__(self, *error):
+        self.over.set()
+        super().__exit__(*error)
 
 
 class Driver:
@@ -346,6 +370,17 @@ class Requests:
         with self.assertRaisesRegex(Failure, "must begin with http:// or https://"):
             driver.ask("connect", url="127.0.0.1:8888")
 
+    def test_only_scheme_host_port_and_path_make_an_address(self):
+        server = self.serve(*SHORT)
+        self.drive(server.url.replace("http:", "HTTP:")).ask("post", queue="jobs", bodies=[1])
+        for url in ("http://user:pw@127.0.0.1", "http://127.0.0.1?a=b", "http://127.0.0.1#a",
+                    "http://127.0.0.1:80 ", "http://127.0.0.1:80a", "http://127.0.0.1:65536"):
+            driver = Driver(self.command)
+            self.addCleanup(driver.end)
+            with self.subTest(url=url), self.assertRaisesRegex(Failure, "(only|not valid)$") as failure:
+                driver.ask("connect", url=url)
+            self.assertIn(url, failure.exception.text)
+
     def test_a_header_that_cannot_be_sent_is_an_error_at_once(self):
         server = self.serve(*SHORT)
         driver = self.drive(server.url, project="demo\nX-Header: 1")
@@ -424,6 +459,29 @@ class Faults:
         driver.ask("claim", queue="jobs")
         self.assert_fails("Lost", None, driver, "delete")
 
+    def test_a_response_without_end_fails_at_the_deadline(self):
+        with EndlessResponse() as server:
+            driver = self.drive("http://127.0.0.1:%d" % server.port)
+            begun = time.monotonic()
+            self.assert_fails("Failed", 0, driver, "request", method="GET", path="/", seconds=1)
+            self.assertLess(time.monotonic() - begun, 20)  # 10 s
+
+    def test_responses_of_another_server_are_refused(self):
+        head = "HTTP/1.1 %s\r\nContent-Length: %d\r\nConnection: close\r\n%s\r\n%s"
+        terms = "Location: /v2/queues/jobs/claims/1\r\nClaim-Number: 1\r\n"
+        for status, headers, document in (
+                ("200 OK", "", '{"a": 1}'), ("200 OK", "", "[1]"), ("201 Created", "", '{"messages": []}'),
+                ("201 Created", terms, "{}"), ("201 Created", terms, '{"messages": [{"id": "1"}]}'),
+                ("201 Created", terms, '{"messages": 1}'), ("201 Created", terms, "null")):
+            text = head % (status, len(document), headers, document)
+            with self.subTest(status=status, document=document), SameResponse(text) as server:
+                driver = self.drive("http://127.0.0.1:%d" % server.port)
+                for word, more in (("post", {"bodies": [1]}), ("claim", {}), ("work", {})):
+                    said = self.assert_fails("Failed", int(status[:3]), driver, word, queue="jobs", **more)
+                    self.assertIn("no response of claimd", said)
+        with SameResponse(head % ("200 OK", 99999, "", "[" * 99999)) as server:
+            driver = self.drive("http://127.0.0.1:%d" % server.port)
+            self.assert_fails("Failed", 0, driver, "request", method="GET", path="/", seconds=0.3)
 
     def test_the_page_of_a_proxy_is_shown(self):
         page = "HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\n<p>\xe4"
@@ -492,6 +550,13 @@ class Work:
         eventually(lambda: server.waiters() == 1)
         server.stop()
         self.assert_stops(driver)
+
+    def test_a_worker_stops_while_a_response_does_not_end(self):
+        with EndlessResponse() as server:
+            driver = self.drive("http://127.0.0.1:%d" % server.port)
+            self.work(driver)
+            self.assertTrue(server.asked.wait(PATIENCE_S))
+            self.assert_stops(driver)  # after 5 s
 
     def test_a_job_that_fails_is_tried_again_and_does_not_hold_up_the_others(self):
         server, driver = self.begin()

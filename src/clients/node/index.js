@@ -21,6 +21,17 @@ function checkWhole(name, value) {
   }
 }
 
+/** What read() returns. Parts of a response may be missing, or something else. */
+function understood({ status, said }, read) {
+  try {
+    return read();
+  } catch (error) {
+    const text = (JSON.stringify(said) || "").slice(0, 200);
+    const failed = new Failed(`this is no response of claimd: ${status} ${text}`, { cause: error });
+    throw Object.assign(failed, { status });
+  }
+}
+
 /** A server, seen from one project. */
 class Client extends Server {
   _workers = 0;
@@ -38,6 +49,7 @@ class Job {
     this.id = id;
     this.body = body;
     this.attempt = details.delivery_count;
+    checkWhole("delivery_count", this.attempt);
     this.ended = false;
     this._path = href.slice(href.indexOf("/v2/")); // a proxy may add a prefix
   }
@@ -68,7 +80,7 @@ class Job {
   async finish({ post = [] } = {}) {
     const document = { delete: [this.id], post };
     const said = await this._end("POST", this.claim._finish, document, [404, 409]);
-    return said.posted || [];
+    return (said && said.posted) || [];
   }
 
   /** Gives the message back. It is ready again after so many seconds, in its old position. */
@@ -140,8 +152,8 @@ class Queue {
   async post(bodies, { ttl, delay } = {}) {
     if (!Array.isArray(bodies)) throw new TypeError("post() takes an array of bodies");
     const messages = bodies.map((body) => ({ body, ttl, delay }));
-    const { said } = await this.client.request("POST", `${this.path}/messages`, { messages });
-    return said.resources.map(last);
+    const response = await this.client.request("POST", `${this.path}/messages`, { messages });
+    return understood(response, () => response.said.resources.map(last));
   }
 
   /** Claims up to `limit` messages. null if none was ready for about `wait` seconds. */
@@ -152,13 +164,16 @@ class Queue {
       throw new TypeError(`wait is ${inspect(wait)}. It must be a number`);
     }
     const path = `${this.path}/claims?limit=${limit}`;
-    const { status, headers, said, sent } = await this.client.request("POST", path, { ttl: lease },
+    const { client } = this;
+    const response = await client.request("POST", path, { ttl: lease },
       { accept: [409], seconds: wait || PATIENCE_S, poll: wait > 0 });
-    if (status !== 201) return null;
+    const { status, headers, said, sent } = response;
+    const wasStopped = client.stopped < Infinity;
+    if (status === 204 || status === 409 || (status !== 201 && wasStopped)) return null;
     const began = headers["idempotent-replay"] ? -Infinity : sent; // -Infinity: earlier
-    const claim = new Claim(this.client, `${this.path}/claims/${last(headers.location)}`,
-      said.messages, lease, began);
-    claim.number = BigInt(headers["claim-number"]); // the fencing token
+    const claim = understood(response, () => new Claim(client,
+      `${this.path}/claims/${last(headers.location)}`, said.messages, lease, began));
+    claim.number = understood(response, () => BigInt(headers["claim-number"])); // the fencing token
     if (now() > began + lease / 3) await claim._renew();
     claim._keep();
     return claim;

@@ -26,14 +26,25 @@ class Failed extends Error {
 /** The job is not yours any more. Another worker has it or will have it: undo your work. */
 class Lost extends Error {}
 
+function parseUrl(given) {
+  if (!/^https?:\/\//i.test(given)) {
+    throw new TypeError(`the URL is ${given}. It must begin with http:// or https://`);
+  }
+  if (/[@?#\s]/.test(given)) {
+    throw new TypeError(`the URL is ${given}. It must be scheme, host, port and path only`);
+  }
+  try {
+    return new URL(given);
+  } catch {
+    throw new TypeError(`the URL is ${given}. Its host or port is not valid`);
+  }
+}
+
 /** A server, seen from one project, and the connections to it. */
 class Server {
   constructor(url, { project, token, clientId } = {}) {
     const given = url || process.env.CLAIMD_URL || "http://127.0.0.1:8888";
-    if (!/^https?:\/\//.test(given)) {
-      throw new TypeError(`the URL is ${given}. It must begin with http:// or https://`);
-    }
-    this.url = new URL(given);
+    this.url = parseUrl(given);
     this._library = this.url.protocol === "https:" ? https : http;
     this._agent = new this._library.Agent({ keepAlive: true });
     const headers = {
@@ -76,15 +87,21 @@ class Server {
       const halfClose = () => {
         if (poll && signal.aborted && request.socket) request.socket.end();
       };
-      const timeout = poll ? SLACK_S + LONG_POLL_S : SLACK_S;
       const onTimeout = () => request.destroy(new Error("no response in time"));
-      const timer = setTimeout(onTimeout, 1000 * timeout);
+      const timers = [];
+      const limit = (seconds) => timers.push(setTimeout(onTimeout, 1000 * seconds));
+      const onStop = () => {
+        halfClose();
+        limit(STOPPING_S);
+      };
       const end = (status, found, said) => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", halfClose);
+        timers.forEach(clearTimeout);
+        signal.removeEventListener("abort", onStop);
         resolve({ status, headers: found, said, sent });
       };
-      signal.addEventListener("abort", halfClose);
+      limit(poll ? SLACK_S + LONG_POLL_S : SLACK_S);
+      if (signal.aborted) limit(STOPPING_S);
+      signal.addEventListener("abort", onStop);
       request.on("socket", halfClose);
       request.on("error", (error) => end(0, {}, String(error)));
       request.on("response", async (response) => {

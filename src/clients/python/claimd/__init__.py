@@ -4,11 +4,12 @@
     queue.post({"to": "you@example.org"}, ttl=3600)
     queue.work(lambda job: print(job.body))
 """
+import contextlib
 import math
 import threading
 import time
 import urllib.parse
-from typing import Any, Callable, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence
 
 from . import _worker
 from ._server import NEVER, PATIENCE_S, STOPPING_S, Failed, Lost, Response, Server
@@ -27,6 +28,16 @@ def _check_whole(name: str, value: object) -> None:
 def _check_number(name: str, value: object) -> None:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or math.isnan(value):
         raise TypeError("%s is %r. It must be a number" % (name, value))
+
+
+@contextlib.contextmanager
+def _understood(status: int, said: object) -> Iterator[None]:
+    """Parts of a response that are missing, or are something else."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        text = "this is no response of claimd: %d %s" % (status, str(said)[:200])
+        raise Failed(status, text) from error
 
 
 class Client(Server):
@@ -71,7 +82,8 @@ class Job:
     def finish(self, post: Sequence[Mapping[str, Any]] = ()) -> Any:
         """Deletes the message and posts others in one step, as docs/api.md 25.1 shows them."""
         document = {"delete": [self.id], "post": list(post)}
-        return self._end("POST", self.claim.finish_path, document, (404, 409)).get("posted", [])
+        said = self._end("POST", self.claim.finish_path, document, (404, 409))
+        return said.get("posted", []) if isinstance(said, dict) else []
 
     def retry(self, delay: float = 0, reason: str = "") -> None:
         """Gives the message back. It is ready again after so many seconds, in its old position."""
@@ -141,24 +153,27 @@ class Queue:
         terms = {"ttl": ttl, "delay": delay}
         given = {name: value for name, value in terms.items() if value is not None}
         document = {"messages": [{"body": body, **given} for body in bodies]}
-        _, _, posted, _ = self.client.request("POST", self.path + "/messages", document)
-        return [href.rpartition("/")[2] for href in posted["resources"]]
+        status, _, said, _ = self.client.request("POST", self.path + "/messages", document)
+        with _understood(status, said):
+            return [href.rpartition("/")[2] for href in said["resources"]]
 
     def claim(self, lease: int = 60, limit: int = 1, wait: float = 20) -> Optional[Claim]:
         """Claims up to `limit` messages. None if none was ready for about `wait` seconds."""
         _check_whole("lease", lease)
         _check_whole("limit", limit)
         _check_number("wait", wait)
-        status, headers, document, sent = self.client.request(
+        status, headers, said, sent = self.client.request(
             "POST", "%s/claims?limit=%d" % (self.path, limit), {"ttl": lease}, accept=(409,),
             seconds=wait or PATIENCE_S, poll=wait > 0)
-        if status != 201:
+        if status in (204, 409) or (status != 201 and self.client.stopped < NEVER):
             return None
-        path = self.path + "/claims/" + headers["Location"].rpartition("/")[2]
         if "Idempotent-Replay" in headers:
             sent = -NEVER  # the lease began earlier
-        claim = Claim(self.client, path, document["messages"], lease, sent)
-        claim.number = int(headers["Claim-Number"])
+        with _understood(status, said):
+            path = self.path + "/claims/" + headers["Location"].rpartition("/")[2]
+            number = int(headers["Claim-Number"])
+            claim = Claim(self.client, path, said["messages"], lease, sent)
+        claim.number = number
         return claim
 
     def work(self, handle: Act, undo: Act = lambda job: None, lease: int = 60, limit: int = 1,

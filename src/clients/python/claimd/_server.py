@@ -1,5 +1,6 @@
 """The requests of the client: retries, long polling, and the end of both by stop()."""
 import http.client
+import io
 import json
 import logging
 import os
@@ -9,7 +10,7 @@ import threading
 import time
 import urllib.parse
 import uuid
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Callable, List, Sequence, Tuple
 
 LOG = logging.getLogger("claimd")
 NEVER = float("inf")
@@ -19,6 +20,7 @@ PATIENCE_S = 60.0  # how long a request is repeated
 STOPPING_S = 5.0  # how long it is repeated after stop()
 LONG_POLL_S = 20.0  # how long the server may wait for a message
 SLACK_S = 10.0  # how long a response may take besides
+CHECK_S = 0.5  # how often a read looks for stop()
 Response = Tuple[int, Any, Any, float]  # status, headers, document, time.monotonic() when sent
 
 
@@ -38,14 +40,56 @@ class Lost(Exception):
     __module__ = "claimd"
 
 
+def _parse_url(url: str) -> urllib.parse.SplitResult:
+    found = urllib.parse.urlsplit(url)
+    if found.scheme not in ("http", "https") or not found.netloc:
+        raise ValueError("the URL is %r. It must begin with http:// or https://" % url)
+    if any(c in url for c in "@?# \t\r\n"):
+        raise ValueError("the URL is %r. It must be scheme, host, port and path only" % url)
+    try:
+        found.port
+    except ValueError as error:
+        raise ValueError("the URL is %r. Its host or port is not valid" % url) from error
+    return found
+
+
+class _Reader(io.RawIOBase):
+    """The received bytes of a socket, until a deadline that stop() may bring nearer. For
+    http.client, it is the socket."""
+
+    def __init__(self, sock: Any, deadline: Callable[[], float]):
+        self._sock = sock
+        self._deadline = deadline
+        self._reference = sock.makefile("rb", 0)  # http.client may close the socket before us
+
+    def makefile(self, _: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Any:
+        while True:
+            left = self._deadline() - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("no response in time")
+            self._sock.settimeout(min(left, CHECK_S))
+            try:
+                return self._sock.recv_into(buffer)
+            except socket.timeout:
+                pass
+
+    def close(self) -> None:
+        self._reference.close()
+        super().close()
+
+
 class Server:
     """A server, seen from one project, and the connections of each thread and process to it."""
 
     def __init__(self, url: str = "", project: str = "", token: str = "", client_id: str = ""):
         url = url or os.environ.get("CLAIMD_URL") or "http://127.0.0.1:8888"
-        self.url = urllib.parse.urlsplit(url)
-        if self.url.scheme not in ("http", "https") or not self.url.netloc:
-            raise ValueError("the URL is %r. It must begin with http:// or https://" % url)
+        self.url = _parse_url(url)
         headers = {
             "Client-ID": client_id or str(uuid.uuid4()),
             "Content-Type": "application/json",
@@ -78,8 +122,7 @@ class Server:
         if name not in connections:
             is_tls = self.url.scheme == "https"
             kind = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
-            timeout = SLACK_S + LONG_POLL_S if poll else SLACK_S
-            connections[name] = kind(self.url.netloc, timeout=timeout)
+            connections[name] = kind(self.url.netloc, timeout=STOPPING_S)  # to connect
         return connections[name]
 
     def _send(self, method: str, path: str, body: Any, headers: Any, poll: bool) -> Response:
@@ -88,7 +131,17 @@ class Server:
         polling = self._polling if poll else []
         polling.append(connection)
         sent = time.monotonic()
+        latest = sent + SLACK_S + (LONG_POLL_S if poll else 0)
+
+        def reader(sock: Any) -> Any:
+            return _Reader(sock, lambda: min(latest, max(sent, self.stopped) + STOPPING_S))
+
+        connection.response_class = lambda sock, **terms: http.client.HTTPResponse(
+            reader(sock), **terms)
         try:
+            if not connection.sock:
+                connection.connect()
+            connection.sock.settimeout(SLACK_S)
             connection.request(method, self.url.path.rstrip("/") + path, body, headers)
             if self.stopped < NEVER:
                 self.stop()  # again, because there may have been no connection
@@ -97,7 +150,8 @@ class Server:
             is_json = response.status < 400 or "json" in response.headers.get("Content-Type", "")
             said = json.loads(text or "null") if is_json else text[:200]  # of a proxy
             return response.status, response.headers, said, sent
-        except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
+        except (OSError, http.client.HTTPException, json.JSONDecodeError,
+                RecursionError) as error:
             connection.close()  # the next request reconnects
             return 0, {}, repr(error), sent
         finally:
@@ -105,7 +159,8 @@ class Server:
 
     def request(self, method: str, path: str, document: Any = None, accept: Sequence[int] = (),
                 seconds: float = PATIENCE_S, poll: bool = False) -> Response:
-        """Sends a request, and repeats it for so many seconds as long as that may help."""
+        """Sends a request, and repeats it for so many seconds as long as that may help. The last
+        response may take 10 s more."""
         body = None if document is None else json.dumps(document)
         headers: Any = {"Idempotency-Key": uuid.uuid4().hex, **self.headers}
         until = time.monotonic() + seconds
