@@ -86,6 +86,12 @@ const handle = () => --left === 0 && process.kill(process.pid, "SIGTERM");
 Promise.all(Array.from({ length: left }, (_, n) => queue.post([n])))
   .then(() => Promise.all(Array.from({ length: 15 }, () => queue.work(handle))));
 """ % CLIENT
+ONE_CALL = """
+const { claimd } = require("CLIENT/test");
+require("node:test")("one call", async (t) => {
+  await (await claimd(t)).%s;
+});
+""".replace("CLIENT", CLIENT)
 HANG = """
 const { claimd } = require("%s/test");
 require("node:test")("hang", async (t) => {
@@ -130,6 +136,9 @@ class TestRunner(Fixture, unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.write(suite_dot_test_dot_js=SUITE)
+
+    def write_test(self, call):
+        self.write(suite_dot_test_dot_js=ONE_CALL % call)
 
     def run_suite(self, tests=(), under=(), **variables):
         names = "--test-name-pattern=^(%s)$" % "|".join(tests) if tests else "--test-name-pattern=."

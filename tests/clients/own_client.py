@@ -918,6 +918,20 @@ class Fixture:
         self.assertEqual(status, 1, said)
         self.assertRegex(said, self.missing)
 
+    def test_a_server_that_is_gone_is_named(self):
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            url = "http://127.0.0.1:%d" % closed.getsockname()[1]
+        status, said = self.run_suite(self.passing, CLAIMD_URL=url)
+        self.assertEqual(status, 1, said)
+        self.assertRegex(said, "POST %s/claimd/reset: .*(?i:refused)" % url)
+
+    def test_names_of_queues_and_events_are_quoted(self):
+        for call, refusal in (('expect("a&claimed=9")', "at least one of"), ('history("claimed&limit=1")', "event")):
+            self.write_test(call)
+            status, said = self.run_suite()
+            self.assertEqual(status, 1, said)
+            self.assertRegex(said, ": 400 .*" + refusal)
+
     def test_no_process_is_left_if_the_tests_are_killed(self):
         process = subprocess.Popen(self.hanging(), cwd=self.folder, env=self.variables(),
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -126,6 +126,9 @@ class Plugin(Fixture, unittest.TestCase):
         super().setUp()
         self.write(test_suite_dot_py=SUITE)
 
+    def write_test(self, call):
+        self.write(test_suite_dot_py="def test_it(claimd):\n    claimd.%s\n" % call)
+
     def pytest(self, *words):
         return (sys.executable, "-B", "-W", "error", "-m", "pytest", "-p", "claimd.pytest_plugin",
                 "-p", "no:cacheprovider", *words)
@@ -152,6 +155,13 @@ class Plugin(Fixture, unittest.TestCase):
         status, said = self.run_in_folder(*run, *self.pytest(*words))
         self.assertEqual((status, *self.results(said)), (0, 3, 0), said)
         self.assertIn("claimd: 1 leak", said)  # so these servers were used
+
+    def test_an_old_pytest_runs_suites_without_the_fixture(self):
+        self.write(test_suite_dot_py="def test_it():\n    pass\n")
+        code = "import pytest, sys; del pytest.FixtureRequest, pytest.MonkeyPatch; sys.exit(pytest.main())"
+        status, said = self.run_in_folder(sys.executable, "-B", "-c", code, "-p", "claimd.pytest_plugin",
+                                          "-p", "no:cacheprovider", "test_suite.py")
+        self.assertEqual((status, *self.results(said)), (0, 1, 0), said)
 
     def test_a_failed_test_shows_its_history_and_no_leaks(self):
         self.write(test_suite_dot_py="def test_it(claimd):\n    claimd.queue('jobs').post(1)\n"

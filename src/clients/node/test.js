@@ -20,6 +20,7 @@ const { spawn } = require("node:child_process");
 const { createHash } = require("node:crypto");
 const http = require("node:http");
 const { basename } = require("node:path");
+const { text } = require("node:stream/consumers");
 
 const { find } = require("./bin.js");
 const { Client } = require("./index.js");
@@ -80,12 +81,17 @@ class Claimd {
       "X-Project-ID": Buffer.from(this.project).toString("latin1") };
     return new Promise((resolve, reject) => {
       const request = http.request(this.url + path, { method, headers, agent: false });
-      request.on("error", reject);
+      const fail = ({ message, code }) =>
+        reject(new Error(`${method} ${this.url}${path}: ${message || code}`));
+      request.on("error", fail);
       request.on("response", async (response) => {
-        let text = "";
-        for await (const part of response.setEncoding("utf8")) text += part;
-        if (response.statusCode < 300) resolve(text ? JSON.parse(text) : null);
-        else reject(new Error(`${method} ${path}: ${response.statusCode} ${text}`));
+        try {
+          const said = await text(response);
+          if (response.statusCode < 300) resolve(said ? JSON.parse(said) : null);
+          else reject(new Error(`${method} ${path}: ${response.statusCode} ${said}`));
+        } catch (error) {
+          fail(error);
+        }
       });
       request.end(Buffer.from(document ? JSON.stringify(document) : ""));
     });
@@ -105,8 +111,9 @@ class Claimd {
 
   /** The history of this test, in order: all, or these events. */
   async history(...events) {
-    const only = events.length ? `&event=${events.join(",")}` : "";
-    return (await this.ask("GET", `/claimd/history?limit=1000&since=${this.since}${only}`)).history;
+    const only = events.length ? { event: events.join(",") } : {};
+    const query = new URLSearchParams({ limit: 1000, since: this.since, ...only });
+    return (await this.ask("GET", `/claimd/history?${query}`)).history;
   }
 
   /** Replaces the rules. Each is an action, and a fault for its next request. */

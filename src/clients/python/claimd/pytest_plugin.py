@@ -18,11 +18,12 @@ import subprocess
 import sysconfig
 import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 from typing import Any, Dict, Iterator, List, Tuple
 
-import pytest
+import pytest  # before 6.2, FixtureRequest and MonkeyPatch are missing: name them late
 
 from . import Client, Queue
 
@@ -66,6 +67,8 @@ class Claimd:
             response = opener.open(request, timeout=60)
         except urllib.error.HTTPError as refusal:
             response = refusal
+        except OSError as error:
+            pytest.fail("%s %s%s: %s" % (method, self.url, path, error))
         with response:
             text = response.read().decode()
         if response.status >= 300:
@@ -80,14 +83,13 @@ class Claimd:
     def expect(self, queue: str, **counts: int) -> None:
         """Fails unless a queue has messages=, claimed=, free=, within wait= seconds."""
         __tracebackhide__ = True
-        wanted = "".join("&%s=%d" % pair for pair in counts.items())
-        self.ask("GET", "/claimd/expect?queue=" + queue + wanted)
+        self.ask("GET", "/claimd/expect?" + urllib.parse.urlencode({"queue": queue, **counts}))
 
     def history(self, *events: str) -> List[Dict[str, Any]]:
         """The history of this test, in order: all, or these events."""
-        only = "&event=" + ",".join(events) if events else ""
-        path = "/claimd/history?limit=1000&since=%d%s" % (self.since, only)
-        found: List[Dict[str, Any]] = self.ask("GET", path)["history"]
+        only = {"event": ",".join(events)} if events else {}
+        query = urllib.parse.urlencode({"limit": 1000, "since": self.since, **only})
+        found: List[Dict[str, Any]] = self.ask("GET", "/claimd/history?" + query)["history"]
         return found
 
     def faults(self, *rules: Tuple[str, str]) -> None:
@@ -130,7 +132,7 @@ def claimd_url() -> Iterator[str]:
 
 
 @pytest.fixture
-def claimd(request: pytest.FixtureRequest, claimd_url: str) -> Iterator[Claimd]:
+def claimd(request: "pytest.FixtureRequest", claimd_url: str) -> Iterator[Claimd]:
     """A project for this test, no fault rules, and a clock that only the test moves."""
     server = Claimd(claimd_url, ascii(request.node.nodeid)[1:-1][-256:])
     server.ask("POST", "/claimd/reset")  # its own project: it may be the second try
