@@ -364,11 +364,12 @@ class Requests:
         driver.ask("delete")
         self.assertEqual(len(server.history("claimed")), 1)
 
-    def test_an_address_without_a_scheme_is_refused(self):
-        driver = Driver(self.command)
-        self.addCleanup(driver.end)
-        with self.assertRaisesRegex(Failure, "must begin with http:// or https://"):
-            driver.ask("connect", url="127.0.0.1:8888")
+    def test_an_address_without_a_scheme_or_a_host_is_refused(self):
+        for url in ("127.0.0.1:8888", "ftp://127.0.0.1", "http:///v2"):
+            driver = Driver(self.command)
+            self.addCleanup(driver.end)
+            with self.assertRaisesRegex(Failure, "must begin with http:// or https://"):
+                driver.ask("connect", url=url)
 
     def test_only_scheme_host_port_and_path_make_an_address(self):
         server = self.serve(*SHORT)

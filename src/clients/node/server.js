@@ -27,7 +27,7 @@ class Failed extends Error {
 class Lost extends Error {}
 
 function parseUrl(given) {
-  if (!/^https?:\/\//i.test(given)) {
+  if (!/^https?:\/\/[^/]/i.test(given)) {
     throw new TypeError(`the URL is ${given}. It must begin with http:// or https://`);
   }
   if (/[@?#\s]/.test(given)) {
