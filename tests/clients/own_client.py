@@ -19,21 +19,12 @@ import urllib.parse
 
 from client_case import CLAIMD, CLIENT_ID, HERE, environment, needs
 from certificates import Workshop
-from daemon import PATIENCE_S, Daemon
+from daemon import PATIENCE_S, Daemon, eventually
 import walk
 
 SOURCES = os.path.realpath(os.path.join(HERE, "..", "..", "src", "clients"))
 SHORT = ("--ci", "--ci-short")
 CREATE = {"_max_claim_count": 2, "_dead_letter_queue": "dead"}
-
-
-def eventually(is_so):
-    """Waits until is_so() is true: for a process that does its work in its own time."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise AssertionError("it did not become true in %d s" % PATIENCE_S)
-        time.sleep(0.02)
 
 
 class Failure(Exception):

@@ -31,7 +31,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
 from certificates import Workshop, trusting  # noqa: E402
-from daemon import PATIENCE_S, Daemon, environment  # noqa: E402
+from daemon import PATIENCE_S, Daemon, environment, eventually  # noqa: E402
 
 CLAIMD = sys.argv.pop(1) if len(sys.argv) > 1 else os.environ.get("CLAIMD_BIN", "claimd")
 CLIENT_ID = str(uuid.uuid4())
@@ -225,15 +225,6 @@ class Viewer:
 
     def __exit__(self, *_):
         self.client.close()
-
-
-def eventually(is_so):
-    """Waits until is_so() is true: for what the server does in its own time."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise AssertionError("it did not become true in %d s" % PATIENCE_S)
-        time.sleep(0.02)
 
 
 def descriptors(server):

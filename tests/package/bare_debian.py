@@ -8,7 +8,7 @@ import subprocess
 TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
 NUMBERS = {"bookworm": 12, "trixie": 13}
 
-# What apt fetches while there is a network. Tests install it without.
+# apt fetches these packages while there is a network. Tests install them without.
 TOOLS = "python3-venv python3-pytest python3-zaqarclient nodejs npm curl"
 
 # A test that moves the clock, as a new user has it in a project of Python and in one of node.

@@ -46,7 +46,7 @@ class Registry(http.server.BaseHTTPRequestHandler):
 http.server.HTTPServer(("127.0.0.1", 4873), Registry).serve_forever()
 '''
 
-# What stands in for the world outside: pip's index, with Debian's pytest, npm's registry, and a project's own tests.
+# Replaces the index of pip, except for Debian's pytest, and the registry of npm. Then enters the project.
 OUTSIDE = """
 export PIP_NO_INDEX=1 PIP_FIND_LINKS=/release PYTHONPATH=/usr/lib/python3/dist-packages
 export npm_config_registry=http://127.0.0.1:4873 npm_config_audit=false npm_config_update_notifier=false

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 PATIENCE_S = 60  # no test waits longer than this for anything
 READY = re.compile(r"^claimd listening on (?:https?://(.*):(\d+)|unix:(.*))$")
@@ -17,6 +18,15 @@ def environment(**variables):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("CLAIMD_")}
     clean.update(variables)
     return clean
+
+
+def eventually(is_so):
+    """Waits until is_so() is true: for a process that does its work in its own time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise AssertionError("it did not become true in %d s" % PATIENCE_S)
+        time.sleep(0.02)
 
 
 class Daemon:
