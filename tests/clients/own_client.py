@@ -647,6 +647,18 @@ class Work:
                 self.fails_and_begins_again_after_the_default_pause(driver, server, "fail")
                 self.assertIn("delay", driver.end())
 
+    def test_a_server_that_refuses_each_pause_keeps_the_message_until_the_lease_ends(self):
+        server, driver = self.begin("--max-release-delay", "1")
+        server.post(1)
+        self.work(driver, pause=60, lease=60)
+        self.begins(driver, 1)
+        driver.tell("fail")
+        eventually(lambda: server.waiters() == 1)
+        self.assertEqual((server.counts(), len(server.history("claimed"))), ((0, 1), 1))
+        server.advance(60)
+        self.does(driver, 1, attempt=2)
+        self.assert_stops(driver)
+
     def test_an_error_without_a_text_ends_no_worker(self):
         server, driver = self.begin()
         server.post(1)

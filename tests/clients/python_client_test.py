@@ -14,7 +14,7 @@ import unittest
 
 from client_case import CLAIMD, HERE
 from daemon import PATIENCE_S
-from own_client import SHORT, SOURCES, Case, Fixture, OwnClient, without_options
+from own_client import SHORT, SOURCES, Case, Fixture, OwnClient, SameResponse, without_options
 
 PYTHON = os.path.join(SOURCES, "python")
 SUITE = """
@@ -108,6 +108,12 @@ class Client(OwnClient, Case):
     language, variables, authorities = "python", {}, "SSL_CERT_FILE"
     refused_functions = ("async", "generator", "nothing")
     refused_results = ("coroutine", "generator")
+
+    def test_a_number_that_python_does_not_read_is_no_response(self):
+        text = "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n" + 5000 * "1"
+        with SameResponse(text) as server:
+            driver = self.drive("http://127.0.0.1:%d" % server.port)
+            self.assert_fails("Failed", 0, driver, "request", method="GET", path="/", seconds=0.3)
 
     def test_forks_and_threads_share_a_client(self):
         server = self.serve(*SHORT)

@@ -70,12 +70,16 @@ async function processJob(job, handle, undo, delay) {
   if (failed && failed.error instanceof Lost) await attempt(job, undo);
 }
 
-/** A release without a pause would deliver the message again at once, so it has one always. */
+/**
+ * A release without a pause would deliver the message again at once, so it has one always. If the
+ * server refuses each pause, the message stays claimed until its lease ends.
+ */
 async function retry(job, error, delay) {
-  const refused = await attempt(job, () => job.retry(delay(job.attempt), String(error)));
+  let refused = await attempt(job, () => job.retry(delay(job.attempt), String(error)));
   if (refused && !(refused.error instanceof Lost)) {
-    await attempt(job, () => job.retry(retryDelay(job.attempt)));
+    refused = await attempt(job, () => job.retry(retryDelay(job.attempt)));
   }
+  if (refused) job.claim._leave();
 }
 
 /** Returns { error } if it threw. A job may throw anything, and nothing ends the worker. */

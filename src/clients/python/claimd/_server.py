@@ -53,6 +53,13 @@ def _parse_url(url: str) -> urllib.parse.SplitResult:
     return found
 
 
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (RecursionError, ValueError) as error:  # too deep, no JSON, or too long a number
+        raise http.client.HTTPException(repr(error)) from error
+
+
 class _Reader(io.RawIOBase):
     """The received bytes of a socket, until a deadline that stop() may bring nearer. For
     http.client, it is the socket."""
@@ -148,10 +155,9 @@ class Server:
             response = connection.getresponse()
             text = response.read().decode("utf-8", "replace")
             is_json = response.status < 400 or "json" in response.headers.get("Content-Type", "")
-            said = json.loads(text or "null") if is_json else text[:200]  # of a proxy
+            said = _parse_json(text or "null") if is_json else text[:200]  # of a proxy
             return response.status, response.headers, said, sent
-        except (OSError, http.client.HTTPException, json.JSONDecodeError,
-                RecursionError) as error:
+        except (OSError, http.client.HTTPException) as error:
             connection.close()  # the next request reconnects
             return 0, {}, repr(error), sent
         finally:

@@ -85,13 +85,16 @@ def _process(job: "Job", handle: Act, undo: Act, delay: Delay) -> None:
 
 
 def _retry(job: "Job", failed: Exception, delay: Delay) -> None:
-    """A release without a pause would deliver the message again at once, so it has one always."""
+    """A release without a pause would deliver the message again at once, so it has one always.
+    If the server refuses each pause, the message stays claimed until its lease ends."""
     def as_asked(job: "Job") -> None:
         job.retry(delay(job.attempt), "%s: %s" % (type(failed).__name__, failed))
 
     refused = _attempt(job, as_asked)
     if refused is not None and not isinstance(refused, Lost):
-        _attempt(job, lambda job: job.retry(retry_delay(job.attempt)))
+        refused = _attempt(job, lambda job: job.retry(retry_delay(job.attempt)))
+    if refused is not None:
+        job.claim.left.set()
 
 
 def _attempt(job: "Job", act: Act) -> Optional[Exception]:
