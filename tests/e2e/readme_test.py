@@ -124,17 +124,20 @@ class ScriptsRun(unittest.TestCase):
 
     CMAKE = """#!/bin/bash
 if [ "$1" = --preset ]; then
-    mkdir -p "build/$2" && touch "build/$2/Makefile"
+    mkdir -p "build/$2" && touch "build/$2/build.ninja"
 elif [ -e broken ]; then
     echo "[ 50%] Building C object a.c.o"
     echo "a.c:1: error: nothing here"
     exit 2
-elif [ ! -e "$2/claimd" ]; then
+elif [ -e "$2/claimd" ]; then
+    echo "[100%] Reading the commit"
+    echo "ninja: no work to do."
+else
     for percent in "  3" " 24" " 25" " 30" " 74" " 98"; do
         echo "[$percent%] Building C object a.c.o"
     done
     echo "[ 99%] Linking C executable claimd"
-    echo "[100%] Built target claimd"
+    echo "[100%] Generating claimd.1"
     printf '#!/bin/bash\\necho "$0 $*"\\n' >"$2/claimd" && chmod +x "$2/claimd"
 fi
 """
@@ -165,7 +168,7 @@ fi
         self.assertEqual(done.stdout, self.tree + "/build/run/claimd --listen unix:/a b\n")
         self.assertEqual(done.stderr.splitlines(),
                          ["Installing missing packages, if any", "Building claimd (about 1 minute)",
-                          "Building claimd: 25 %", "Building claimd: 50 %", "Building claimd: 75 %"])
+                          "Building claimd: 25 %", "Building claimd: 50 %", "Building claimd: 75 %", "Building claimd: 100 %"])
 
     def test_on_a_terminal_it_updates_one_line(self):
         master, slave = os.openpty()
@@ -176,7 +179,7 @@ fi
         shown = os.read(master, 65536).decode().replace("\x1b[K", "").split("\n")
         self.assertEqual(shown[2].strip("\r").split("\r"),
                          ["Building claimd: %d %%" % percent for percent in (3, 24, 25, 30, 74, 98)] +
-                         ["Building claimd: 99 %, linking"])
+                         ["Building claimd: 99 %, linking", "Building claimd: 100 %"])
         self.assertEqual(shown[3:], [""])
 
     def test_without_a_change_it_prints_no_progress(self):

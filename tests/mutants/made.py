@@ -88,7 +88,7 @@ def build(targets):
     """No warnings and no debug information: an object shows nothing but the code."""
     log = BUILD / "build.log"
     with open(log, "w", encoding="utf-8") as out:
-        for command in (["cmake", "-S", TREE, "-B", OUT, "-G", "Unix Makefiles",
+        for command in (["cmake", "-S", TREE, "-B", OUT, "-G", "Ninja",
                          "-DCMAKE_BUILD_TYPE=Mutate", "-DCLAIMD_WERROR=OFF",
                          "-DCMAKE_C_FLAGS=-O2 -DNDEBUG -w"],
                         ["cmake", "--build", OUT, "--parallel", str(os.cpu_count()),
@@ -122,7 +122,9 @@ class Program:
     def __init__(self, name):
         self.name = name
         self.folder = OUT / "tests" / ("sim" if name in ARGUMENTS else "")
-        self.link = shlex.split((self.folder / "CMakeFiles" / (name + ".dir") / "link.txt").read_text())
+        # CMake writes ": && COMMAND && :".
+        self.link = shlex.split(subprocess.check_output(["ninja", "-C", OUT, "-t", "commands", "-s", name],
+                                                        text=True).splitlines()[-1])[2:-2]
         self.symbols = symbols(self.folder / name)
         self.seconds = 0.0
         self.kills = 0
@@ -161,7 +163,7 @@ class Program:
         command = [word for word in self.link if not word.endswith(counting)]
         command[command.index("-o") + 1] = program
         command.insert(next(i for i, word in enumerate(command) if str(word).endswith(".a")), mutant.object)
-        subprocess.run(command, cwd=self.folder, check=True)
+        subprocess.run(command, cwd=OUT, check=True)
         passed = self.passes(program, TIME_MIN_S + TIME_FACTOR * self.seconds)
         program.unlink()
         return passed
