@@ -122,9 +122,9 @@ class Program:
     def __init__(self, name):
         self.name = name
         self.folder = OUT / "tests" / ("sim" if name in ARGUMENTS else "")
-        # CMake writes ": && COMMAND && :".
-        self.link = shlex.split(subprocess.check_output(["ninja", "-C", OUT, "-t", "commands", "-s", name],
-                                                        text=True).splitlines()[-1])[2:-2]
+        path = (self.folder / name).relative_to(OUT)
+        command = subprocess.check_output(["ninja", "-C", OUT, "-t", "commands", "-s", path], text=True)
+        self.link = shlex.split(command)[2:-2]  # of ": && COMMAND && :"
         self.symbols = symbols(self.folder / name)
         self.seconds = 0.0
         self.kills = 0
