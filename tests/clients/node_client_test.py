@@ -54,6 +54,14 @@ test("faults", async (t) => {
   await (await server.queue("jobs").claim()).jobs[0].delete();
 });
 
+test(`${"x ".repeat(40)}\\n\U0001f600 `, async (t) => { // the last 64 characters begin with a blank
+  const server = await claimd(t);
+  server.checkLeaks = false;
+  await server.queue("jobs").post([1]);
+  await server.queue("jobs").claim({ lease: 60 });
+  assert.deepEqual(await server.advance(60), ["claim_ended"]);
+});
+
 test("left_on_purpose", async (t) => {
   const server = await claimd(t);
   server.checkLeaks = false;
@@ -131,6 +139,7 @@ class Module(Requests, Case):
 
 class TestRunner(Fixture, unittest.TestCase):
     missing = "claimd did not start: spawn claimd ENOENT"
+    passing = Fixture.passing | {"x [^]*"}
     ends_in_failure = 0
 
     def setUp(self):

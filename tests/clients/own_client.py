@@ -88,6 +88,27 @@ class EndlessResponse(SameResponse):
         super().__exit__(*error)
 
 
+class FirstRenewalFails(SameResponse):
+    """A server of one claim, behind a proxy that has an error of its own at the first renewal."""
+
+    CLAIM = """{"messages": [{"id": "1", "body": 1, "href": "/v2/queues/jobs/messages/1?claim_id=1",
+                              "details": {"delivery_count": 1}}]}"""
+
+    def __init__(self):
+        super().__init__("HTTP/1.1 201 Created\r\nLocation: /v2/queues/jobs/claims/1\r\nClaim-Number: 1\r\n"
+                         "Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(self.CLAIM), self.CLAIM))
+        self.renewed, self.connections = threading.Event(), 0
+
+    def respond(self, connection):
+        super().respond(connection)
+        self.connections += 1
+        self.text = b"HTTP/1.1 500 Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        if self.connections > 1:
+            self.text = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+        if self.connections > 2:
+            self.renewed.set()
+
+
 class Driver:
     def __init__(self, command, **variables):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -366,10 +387,10 @@ class Requests:
         server = self.serve(*SHORT)
         self.drive(server.url.replace("http:", "HTTP:")).ask("post", queue="jobs", bodies=[1])
         for url in ("http://user:pw@127.0.0.1", "http://127.0.0.1?a=b", "http://127.0.0.1#a",
-                    "http://127.0.0.1:80 ", "http://127.0.0.1:80a", "http://127.0.0.1:65536"):
+                    "http://127.0.0.1:80 ", "http://127.0.0.1:80a", "http://127.0.0.1:65536", "http://:80"):
             driver = Driver(self.command)
             self.addCleanup(driver.end)
-            with self.subTest(url=url), self.assertRaisesRegex(Failure, "(only|not valid)$") as failure:
+            with self.subTest(url=url), self.assertRaisesRegex(Failure, "(only|not valid|https://)$") as failure:
                 driver.ask("connect", url=url)
             self.assertIn(url, failure.exception.text)
 
@@ -473,16 +494,30 @@ class Faults:
                     self.assertIn("no response of claimd", said)
         with SameResponse(head % ("200 OK", 99999, "", "[" * 99999)) as server:
             driver = self.drive("http://127.0.0.1:%d" % server.port)
-            self.assert_fails("Failed", 0, driver, "request", method="GET", path="/", seconds=0.3)
+            self.assert_fails("Failed", 200, driver, "request", method="GET", path="/", seconds=0.3)
+
+    def test_a_redirect_is_an_error_that_names_its_target(self):
+        text = "HTTP/1.1 301 Moved\r\nLocation: https://127.0.0.1:1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        with SameResponse(text) as proxy:
+            driver = self.drive("http://127.0.0.1:%d" % proxy.port)
+            text = self.assert_fails("Failed", 301, driver, "post", queue="jobs", bodies=[1])
+            self.assertIn("https://127.0.0.1:1/", text)
 
     def test_the_page_of_a_proxy_is_shown(self):
         page = "HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\n<p>\xe4"
-        for status, code in (("404 Not Found", 404), ("502 Bad Gateway", 502), ("200 OK", 0)):
+        for status, code in (("404 Not Found", 404), ("502 Bad Gateway", 502), ("200 OK", 200)):
             with SameResponse(page % status) as proxy:
                 driver = self.drive("http://127.0.0.1:%d" % proxy.port)
                 text = self.assert_fails("Failed", code, driver, "request", method="GET", path="/",
                                          seconds=0.3)
-                self.assertIn("<p>" if code else "JSON", text)
+                self.assertIn("<p>", text)
+
+    def test_a_claim_is_renewed_again_after_a_renewal_that_failed(self):
+        with FirstRenewalFails() as server:
+            driver = self.drive("http://127.0.0.1:%d" % server.port)
+            driver.ask("claim", queue="jobs", lease=2)
+            self.assertTrue(server.renewed.wait(PATIENCE_S))
+            self.assertFalse(driver.ask("lost"))
 
 
 class Work:
@@ -658,6 +693,39 @@ class Work:
         server.advance(60)
         self.does(driver, 1, attempt=2)
         self.assert_stops(driver)
+
+    def test_a_message_whose_pauses_are_refused_costs_the_others_of_its_claim_nothing(self):
+        server, driver = self.begin("--max-release-delay", "1")
+        server.post(1, 2, 3)
+        self.work(driver, pause=60, lease=3, limit=3)
+        self.begins(driver, 1)
+        driver.tell("fail")
+        self.begins(driver, 2)
+        eventually(lambda: len(server.history("renewed")) >= 3)  # longer than the lease
+        driver.process.send_signal(signal.SIGTERM)
+        driver.tell("is it lost")  # it handles the signal before it responds
+        self.assertFalse(driver.says())
+        driver.tell("done")
+        self.assertEqual(driver.says(), {"done": 2})
+        self.assertEqual(driver.result(), "stopped")
+        self.assertEqual(server.counts(), (1, 1))  # 3 is released, and 1 is claimed until the lease ends
+
+    def test_a_stop_ends_a_pause_that_the_server_asked_for(self):
+        server, driver = self.begin()
+        server.post(1)
+        self.work(driver)
+        self.begins(driver, 1)
+        server.fault("messages:delete", "status=503; retry_after=40", times=0)
+        driver.tell("done")
+        self.assertEqual(driver.says(), {"done": 1})
+        eventually(lambda: len(server.history("fault")) == 1)
+        self.assert_stops(driver)
+
+    def test_a_lost_job_of_another_claim_is_a_failure_of_this_one(self):
+        server, driver = self.begin()
+        server.post(1)
+        self.work(driver, pause=2)
+        self.fails_and_begins_again_after_the_default_pause(driver, server, "raise Lost")
 
     def test_an_error_without_a_text_ends_no_worker(self):
         server, driver = self.begin()
@@ -913,6 +981,11 @@ class Fixture:
         status, said = self.run_suite(self.passing, under=(os.path.realpath(CLAIMD), "run", "--"))
         self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
         self.assertRegex(said, "claimd: leaked: .*left_on_purpose")  # by the end of the run
+
+    def test_the_url_of_the_server_may_end_with_a_slash(self):
+        with Server("--ci") as server:
+            status, said = self.run_suite(self.passing, CLAIMD_URL=server.url + "/")
+        self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
 
     def test_a_server_that_does_not_start_says_why(self):
         status, said = self.run_suite(self.passing, CLAIMD_WORKRS="2")

@@ -45,6 +45,13 @@ def test_faults(claimd):
     with queue.claim() as claim:
         claim.jobs[0].delete()
 
+@pytest.mark.parametrize("text", [256 * "x " + ".."])
+def test_a_long_name(claimd, text):
+    claimd.check_leaks = False
+    claimd.queue("jobs").post(1)
+    claimd.queue("jobs").claim(lease=60)
+    assert claimd.advance(60) == ["claim_ended"]
+
 def test_left_on_purpose(claimd):
     claimd.check_leaks = False
     claimd.queue("jobs").post(1)
@@ -99,6 +106,27 @@ for worker in workers:
 """
 
 
+FORKS = """
+import multiprocessing, time
+import claimd
+client = claimd.Client(project="demo")
+client.queue("jobs").post(1)
+def run(has_begun):
+    has_begun.set()
+    time.sleep(600)
+def handle(job):
+    has_begun = multiprocessing.Event()
+    process = multiprocessing.Process(target=run, args=(has_begun,))
+    process.start()
+    has_begun.wait()
+    process.terminate()
+    process.join()
+    print(process.exitcode)
+    client.stop()
+client.queue("jobs").work(handle)
+"""
+
+
 def has(module):
     return importlib.util.find_spec(module) is not None
 
@@ -113,7 +141,14 @@ class Client(OwnClient, Case):
         text = "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n" + 5000 * "1"
         with SameResponse(text) as server:
             driver = self.drive("http://127.0.0.1:%d" % server.port)
-            self.assert_fails("Failed", 0, driver, "request", method="GET", path="/", seconds=0.3)
+            self.assert_fails("Failed", 200, driver, "request", method="GET", path="/", seconds=0.3)
+
+    def test_a_process_that_a_job_forks_can_be_terminated(self):
+        server = self.serve(*SHORT)
+        run = subprocess.run([sys.executable, "-B", "-c", FORKS], capture_output=True, text=True,
+                             env=without_options(CLAIMD_URL=server.url), timeout=PATIENCE_S, check=False)
+        self.assertEqual((run.returncode, run.stdout + run.stderr), (0, "-15\n"))
+        self.assertEqual(server.counts(), (0, 0))
 
     def test_forks_and_threads_share_a_client(self):
         server = self.serve(*SHORT)
@@ -126,6 +161,7 @@ class Client(OwnClient, Case):
 @unittest.skipUnless(has("pytest"), "pytest is not installed (scripts/packages install clients)")
 class Plugin(Fixture, unittest.TestCase):
     missing = "there is no program claimd beside this Python or on PATH"
+    passing = Fixture.passing | {"a_long_name"}
     ends_in_failure = 3  # these tests pass, and then fail
 
     def setUp(self):
@@ -156,10 +192,10 @@ class Plugin(Fixture, unittest.TestCase):
     def test_each_process_of_xdist_has_its_own_server(self):
         words = ("-n", "2", *("test_suite.py::test_" + name for name in sorted(self.passing)))
         status, said = self.run_in_folder(*self.pytest(*words))
-        self.assertEqual((status, *self.results(said)), (0, 3, 0), said)
+        self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
         run = (os.path.realpath(CLAIMD), "run", "--instances", "2", "--")
         status, said = self.run_in_folder(*run, *self.pytest(*words))
-        self.assertEqual((status, *self.results(said)), (0, 3, 0), said)
+        self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
         self.assertIn("claimd: 1 leak", said)  # so these servers were used
 
     def test_an_old_pytest_runs_suites_without_the_fixture(self):

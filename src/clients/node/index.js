@@ -51,6 +51,7 @@ class Job {
     this.attempt = details.delivery_count;
     checkWhole("delivery_count", this.attempt);
     this.ended = false;
+    this._kept = false; // claimed until its lease ends
     this._path = href.slice(href.indexOf("/v2/")); // a proxy may add a prefix
   }
 
@@ -121,7 +122,7 @@ class Claim {
   _keep() {
     const renew = async () => {
       const isRenewed = await this._renew();
-      if (isRenewed && !this._left) this._keep();
+      if ((isRenewed || now() < this.ends) && !this._left) this._keep();
     };
     this._timer = setTimeout(renew, (1000 * this.lease) / 3).unref();
   }
@@ -135,7 +136,13 @@ class Claim {
   async release() {
     if (this._left) return;
     this._leave();
-    await this.client.request("DELETE", this.path, null, { accept: ANY, seconds: STOPPING_S });
+    const terms = { accept: ANY, seconds: STOPPING_S };
+    if (!this.jobs.some((job) => job._kept)) {
+      await this.client.request("DELETE", this.path, null, terms);
+      return;
+    }
+    const others = this.jobs.filter((job) => !job.ended && !job._kept).map(({ id }) => ({ id }));
+    if (others.length) await this.client.request("POST", this._finish, { release: others }, terms);
   }
 }
 

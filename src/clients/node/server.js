@@ -18,13 +18,27 @@ const SLACK_S = 10; // how long a response may take besides
 /** Seconds of a clock that only grows. */
 const now = () => performance.now() / 1000;
 
+/** The document of a response. A string if another server than claimd sent it. */
+function readDocument(status, headers, said) {
+  if (status >= 300 && status < 400) return `Location: ${headers.location}`;
+  try {
+    return JSON.parse(said || "null");
+  } catch {
+    return said.slice(0, 200);
+  }
+}
+
 /** claimd refused a request. If there was no response until the deadline, the status is 0. */
 class Failed extends Error {
+  name = "Failed";
+
   status = 0;
 }
 
 /** The job is not yours any more. Another worker has it or will have it: undo your work. */
-class Lost extends Error {}
+class Lost extends Error {
+  name = "Lost";
+}
 
 function parseUrl(given) {
   if (!/^https?:\/\/[^/]/i.test(given)) {
@@ -107,9 +121,7 @@ class Server {
       request.on("response", async (response) => {
         try {
           const { statusCode, headers: found } = response;
-          const said = await text(response);
-          const isJson = statusCode < 400 || /json/.test(found["content-type"]);
-          end(statusCode, found, isJson ? JSON.parse(said || "null") : said.slice(0, 200));
+          end(statusCode, found, readDocument(statusCode, found, await text(response)));
         } catch (error) {
           end(0, {}, String(error));
         }
@@ -124,14 +136,14 @@ class Server {
     const body = Buffer.from(document ? JSON.stringify(document) : "");
     const headers = { "Idempotency-Key": randomUUID(), ...this.headers };
     headers["Content-Length"] = body.length;
-    const { signal } = this._stopping;
+    const grace = poll ? 0 : STOPPING_S;
     let until = now() + seconds;
     for (let longest = 0.1; ; longest = Math.min(2 * longest, LONGEST_PAUSE_S)) {
       const wait = poll ? Math.min(LONG_POLL_S, Math.max(1, until - now())) : 0;
       headers.Prefer = `details, wait=${Math.floor(wait)}`;
       const response = await this._send(method, path, body, headers, poll);
       const { status, said, sent } = response;
-      until = Math.min(until, this.stopped + (poll ? 0 : STOPPING_S));
+      until = Math.min(until, this.stopped + grace);
       const after = response.headers["retry-after"] || "";
       let pause = Math.random() * longest + (/^\d+$/.test(after) ? Number(after) : 0);
       const isEmpty = poll && status === 204;
@@ -139,19 +151,27 @@ class Server {
         pause = 0.05;
         longest = 0.05;
       }
-      const isRepeated = isEmpty || REPEATED.includes(status) || after !== "";
-      if (!isRepeated || now() + pause >= until) {
-        const isGood = (status >= 200 && status < 300) || accept.includes(status);
-        const wasStopped = poll && signal.aborted;
-        if (isGood || wasStopped) return response;
-        const error = new Failed(`${method} ${path}: ${status} ${JSON.stringify(said)}`);
-        throw Object.assign(error, { status });
-      }
-      if (longest > 1 && status !== 204) {
+      const mayHelp = isEmpty || REPEATED.includes(status) || after !== "";
+      const isRepeated = mayHelp && now() + pause < until;
+      if (isRepeated && longest > 1 && status !== 204) {
         console.error("%s %s: %d %j. Trying again", method, path, status, said);
       }
-      await sleep(1000 * pause, null, poll ? { signal } : {}).catch(() => {});
+      if (isRepeated && (await this._pause(pause, grace))) continue;
+      const isGood = status >= 200 && status < 300 && typeof said !== "string";
+      const wasStopped = poll && this.stopped < Infinity;
+      if (isGood || accept.includes(status) || wasStopped) return response;
+      const error = new Failed(`${method} ${path}: ${status} ${JSON.stringify(said)}`);
+      throw Object.assign(error, { status });
     }
+  }
+
+  /** A pause, which ends `grace` seconds after stop(). Returns false if that has ended it. */
+  async _pause(seconds, grace) {
+    const end = now() + seconds;
+    await sleep(1000 * seconds, null, { signal: this._stopping.signal }).catch(() => {});
+    const left = Math.min(end, this.stopped + grace) - now();
+    if (left > 0) await sleep(1000 * left);
+    return now() < this.stopped + grace;
   }
 }
 

@@ -57,7 +57,7 @@ function start() {
 /** The server, and a project of one test's own. */
 class Claimd {
   constructor(url, project) {
-    Object.assign(this, { url, project, since: 0, checkLeaks: true });
+    Object.assign(this, { url: url.replace(/\/+$/, ""), project, since: 0, checkLeaks: true });
   }
 
   /** The Client-ID of a producer or a worker: a UUID of version 5, as in Python. */
@@ -133,7 +133,8 @@ class Claimd {
 async function claimd(t) {
   started ||= process.env.CLAIMD_URL ? Promise.resolve(process.env.CLAIMD_URL) : start();
   const name = `${basename(process.argv[1] || "")}: ${t.fullName || t.name}`;
-  const server = new Claimd(await started, name.slice(-64));
+  const project = [...name.replace(/[\0-\x1f\x7f]/g, " ")].slice(-64).join("").trim();
+  const server = new Claimd(await started, project);
   await server.ask("POST", "/claimd/reset"); // its own project: it may be the second try
   await server.ask("DELETE", "/claimd/faults");
   await server.ask("PUT", "/claimd/clock", { state: "frozen" });

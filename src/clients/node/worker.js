@@ -64,10 +64,10 @@ async function processJob(job, handle, undo, delay) {
   let failed = await attempt(job, handle);
   if (!failed && !job.ended) {
     failed = await attempt(job, () => job.delete());
-  } else if (failed && !(failed.error instanceof Lost) && !job.ended) {
-    await retry(job, failed.error, delay);
   }
-  if (failed && failed.error instanceof Lost) await attempt(job, undo);
+  const isLost = failed && failed.error instanceof Lost && job.lost; // not of another job
+  if (failed && !isLost && !job.ended) await retry(job, failed.error, delay);
+  if (isLost) await attempt(job, undo);
 }
 
 /**
@@ -79,7 +79,7 @@ async function retry(job, error, delay) {
   if (refused && !(refused.error instanceof Lost)) {
     refused = await attempt(job, () => job.retry(retryDelay(job.attempt)));
   }
-  if (refused) job.claim._leave();
+  if (refused) job._kept = true;
 }
 
 /** Returns { error } if it threw. A job may throw anything, and nothing ends the worker. */

@@ -8,7 +8,7 @@ const noText = () => {
 };
 const unprintable = { toString: noText, [Symbol.for("nodejs.util.inspect.custom")]: noText };
 
-module.exports = async function drive({ Client }) {
+module.exports = async function drive({ Client, Lost }) {
   const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const say = (document) => process.stdout.write(JSON.stringify(document ?? null) + "\n");
   const listen = async () => {
@@ -53,6 +53,7 @@ module.exports = async function drive({ Client }) {
         for (; order === "is it lost"; order = await listen()) say(job.lost);
         if (abort) stop.abort();
         if (order === "fail") throw new TypeError("the job cannot be done\0\udcff");
+        if (order === "raise Lost") throw new Lost("another job");
         if (order === "fail badly") throw unprintable;
         if (order === "return a generator") return (function* generate() {})();
         if (order !== "done") await job.finish(order);

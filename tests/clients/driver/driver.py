@@ -85,6 +85,8 @@ class Driver:
                 order = listen()
             if order == "fail":
                 raise ValueError("the job cannot be done\0\udcff")
+            if order == "raise Lost":
+                raise claimd.Lost("another job")
             if order == "fail badly":
                 raise Unprintable
             if order == "return a generator":

@@ -56,6 +56,7 @@ class Job:
         self.claim = claim
         self.attempt = int(message["details"]["delivery_count"])
         self.ended = False
+        self.kept = False  # claimed until its lease ends
         self._path = message["href"][message["href"].index("/v2/"):]  # a proxy may add a prefix
 
     @property
@@ -124,15 +125,22 @@ class Claim:
         return status == 204
 
     def _keep(self) -> None:
-        while not self.left.wait(self.lease / 3) and self._renew():
-            pass
+        while not self.left.wait(self.lease / 3):
+            if not self._renew() and time.monotonic() >= self.ends:
+                break
         self.client.close()
 
     def release(self, *_: object) -> None:
         """Gives back the jobs that have not ended. Without a response, the lease ends anyway."""
         if not self.left.is_set():
             self.left.set()
-            self.client.request("DELETE", self.path, None, ANY, STOPPING_S)
+            if not any(job.kept for job in self.jobs):
+                self.client.request("DELETE", self.path, None, ANY, STOPPING_S)
+                return
+            others = [{"id": job.id} for job in self.jobs if not job.ended and not job.kept]
+            if others:
+                document = {"release": others}
+                self.client.request("POST", self.finish_path, document, ANY, STOPPING_S)
 
     def __enter__(self) -> "Claim":
         return self

@@ -1,4 +1,5 @@
 """The requests of the client: retries, long polling, and the end of both by stop()."""
+import contextlib
 import http.client
 import io
 import json
@@ -41,23 +42,27 @@ class Lost(Exception):
 
 
 def _parse_url(url: str) -> urllib.parse.SplitResult:
-    found = urllib.parse.urlsplit(url)
-    if found.scheme not in ("http", "https") or not found.netloc:
+    try:
+        found = urllib.parse.urlsplit(url)
+        found.port  # raises an exception if it is no number
+    except ValueError as error:
+        raise ValueError("the URL is %r. Its host or port is not valid" % url) from error
+    if found.scheme not in ("http", "https") or not found.hostname:
         raise ValueError("the URL is %r. It must begin with http:// or https://" % url)
     if any(c in url for c in "@?# \t\r\n"):
         raise ValueError("the URL is %r. It must be scheme, host, port and path only" % url)
-    try:
-        found.port
-    except ValueError as error:
-        raise ValueError("the URL is %r. Its host or port is not valid" % url) from error
     return found
 
 
-def _parse_json(text: str) -> Any:
+def _read_document(status: int, headers: Any, body: bytes) -> Any:
+    """The document of a response. A string if another server than claimd sent it."""
+    text = body.decode("utf-8", "replace")
+    if 300 <= status < 400:
+        return "Location: %s" % headers.get("Location")
     try:
-        return json.loads(text)
-    except (RecursionError, ValueError) as error:  # too deep, no JSON, or too long a number
-        raise http.client.HTTPException(repr(error)) from error
+        return json.loads(text or "null")
+    except (RecursionError, ValueError):  # no JSON, too deep, or too long a number
+        return text[:200]
 
 
 class _Reader(io.RawIOBase):
@@ -81,10 +86,8 @@ class _Reader(io.RawIOBase):
             if left <= 0:
                 raise TimeoutError("no response in time")
             self._sock.settimeout(min(left, CHECK_S))
-            try:
+            with contextlib.suppress(socket.timeout):
                 return self._sock.recv_into(buffer)
-            except socket.timeout:
-                pass
 
     def close(self) -> None:
         self._reference.close()
@@ -112,10 +115,9 @@ class Server:
         """Ends workers and their long polling. It takes no lock, so signal handlers may call it."""
         self.stopped = min(self.stopped, time.monotonic())
         for connection in list(self._polling):
-            try:  # only the sending half, so that a claim that was just made still arrives
+            # Only the sending half, so that a claim that was just made still arrives.
+            with contextlib.suppress(OSError, AttributeError):  # it is not connected
                 connection.sock.shutdown(socket.SHUT_WR)
-            except (OSError, AttributeError):
-                pass  # it is not connected
 
     def close(self) -> None:
         """Closes the connections of this thread. The next request connects again."""
@@ -153,9 +155,7 @@ class Server:
             if self.stopped < NEVER:
                 self.stop()  # again, because there may have been no connection
             response = connection.getresponse()
-            text = response.read().decode("utf-8", "replace")
-            is_json = response.status < 400 or "json" in response.headers.get("Content-Type", "")
-            said = _parse_json(text or "null") if is_json else text[:200]  # of a proxy
+            said = _read_document(response.status, response.headers, response.read())
             return response.status, response.headers, said, sent
         except (OSError, http.client.HTTPException) as error:
             connection.close()  # the next request reconnects
@@ -171,28 +171,30 @@ class Server:
         headers: Any = {"Idempotency-Key": uuid.uuid4().hex, **self.headers}
         until = time.monotonic() + seconds
         longest = 0.1
+        grace = 0 if poll else STOPPING_S
         while True:
             wait = min(LONG_POLL_S, max(1, until - time.monotonic())) if poll else 0
             headers["Prefer"] = "details, wait=%d" % wait
             status, found, said, sent = self._send(method, path, body, headers, poll)
             now = time.monotonic()
-            until = min(until, self.stopped + (0 if poll else STOPPING_S))
+            until = min(until, self.stopped + grace)
             after = found.get("Retry-After", "")
             pause = random.uniform(0, longest) + (float(after) if after.isdigit() else 0)
             is_empty = poll and status == 204
             if is_empty and now > sent + 1:  # the server has waited
-                pause = 0
-                longest = 0.1
+                pause, longest = 0, 0.1
             is_repeated = is_empty or status in REPEATED or after != ""
             if not is_repeated or now + pause >= until:
                 break
             if longest > 1 and status != 204:
                 LOG.warning("%s %s: %d %s. Trying again", method, path, status, said or "")
-            while time.monotonic() < min(now + pause, self.stopped if poll else NEVER):
+            while time.monotonic() < min(now + pause, self.stopped + grace):
                 time.sleep(max(0, min(0.1, now + pause - time.monotonic())))
+            if time.monotonic() >= self.stopped + grace:
+                break
             longest = min(2 * longest, LONGEST_PAUSE_S)
-        is_good = 200 <= status < 300 or status in accept
+        is_good = 200 <= status < 300 and not isinstance(said, str)
         was_stopped = poll and self.stopped < NEVER
-        if not is_good and not was_stopped:
+        if not is_good and status not in accept and not was_stopped:
             raise Failed(status, "%s %s: %d %s" % (method, path, status, said))
         return status, found, said, sent

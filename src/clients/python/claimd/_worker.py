@@ -1,6 +1,7 @@
 """The loop of a worker: its signals, and jobs that fail or are lost."""
 import contextlib
 import inspect
+import os
 import signal
 import threading
 import time
@@ -49,19 +50,18 @@ def _stopped_by_signals(client: "Client") -> Iterator[None]:
     """In the main thread, SIGTERM and SIGINT stop the client. The second SIGINT goes through."""
     handlers: Dict[int, Any] = {}
     interrupted = NEVER
+    owner = os.getpid()  # not of the processes that a job forks
 
-    def handle_signal(number: int, frame: object) -> None:
+    def handle_signal(number: int, _: object) -> None:
         nonlocal interrupted
-        client.stop()
-        if number != signal.SIGINT:
-            return
-        if time.monotonic() <= interrupted + SECOND_INTERRUPT_S:
-            interrupted = min(interrupted, time.monotonic())
-        elif callable(handlers[number]):
-            handlers[number](number, frame)
-        else:
+        is_late = time.monotonic() > interrupted + SECOND_INTERRUPT_S
+        if os.getpid() != owner or (number == signal.SIGINT and is_late):
             signal.signal(number, handlers[number])
             signal.raise_signal(number)
+            return
+        if number == signal.SIGINT:
+            interrupted = min(interrupted, time.monotonic())
+        client.stop()
 
     try:
         if threading.current_thread() is threading.main_thread():
@@ -72,15 +72,17 @@ def _stopped_by_signals(client: "Client") -> Iterator[None]:
     finally:
         for caught, handler in handlers.items():
             signal.signal(caught, handler)
+        client.close()
 
 
 def _process(job: "Job", handle: Act, undo: Act, delay: Delay) -> None:
     failed = _attempt(job, handle)
     if failed is None and not job.ended:
         failed = _attempt(job, lambda job: job.delete())
-    elif failed is not None and not isinstance(failed, Lost) and not job.ended:
+    is_lost = isinstance(failed, Lost) and job.lost  # not of another job
+    if failed is not None and not is_lost and not job.ended:
         _retry(job, failed, delay)
-    if isinstance(failed, Lost):
+    if is_lost:
         _attempt(job, undo)
 
 
@@ -94,7 +96,7 @@ def _retry(job: "Job", failed: Exception, delay: Delay) -> None:
     if refused is not None and not isinstance(refused, Lost):
         refused = _attempt(job, lambda job: job.retry(retry_delay(job.attempt)))
     if refused is not None:
-        job.claim.left.set()
+        job.kept = True
 
 
 def _attempt(job: "Job", act: Act) -> Optional[Exception]:

@@ -41,7 +41,7 @@ class Claimd:
     check_leaks = True  # a test that leaves messages or claims behind on purpose sets it to False
 
     def __init__(self, url: str, project: str):
-        self.url, self.project = url, project
+        self.url, self.project = url.rstrip("/"), project
         self.clients: List[Client] = []
 
     @staticmethod
@@ -134,7 +134,7 @@ def claimd_url() -> Iterator[str]:
 @pytest.fixture
 def claimd(request: "pytest.FixtureRequest", claimd_url: str) -> Iterator[Claimd]:
     """A project for this test, no fault rules, and a clock that only the test moves."""
-    server = Claimd(claimd_url, ascii(request.node.nodeid)[1:-1][-256:])
+    server = Claimd(claimd_url, ascii(request.node.nodeid)[1:-1][-256:].strip())
     server.ask("POST", "/claimd/reset")  # its own project: it may be the second try
     server.ask("DELETE", "/claimd/faults")
     server.ask("PUT", "/claimd/clock", {"state": "frozen"})
