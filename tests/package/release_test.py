@@ -238,6 +238,7 @@ class Release(unittest.TestCase):
 
 if __name__ == "__main__":
     MACHINES = machines(NAMES, FOLDER)
-    unittest.main(exit=False, verbosity=2)
+    tests = unittest.main(exit=False, verbosity=2)
     for row in ROWS:
         print("| %-14s | %-50s | %5.1f MB | %6.1f s |" % row)
+    sys.exit(not tests.result.wasSuccessful())
