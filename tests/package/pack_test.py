@@ -27,6 +27,7 @@ TOP = os.path.realpath(os.path.join(HERE, "../.."))
 PACKAGING = os.path.join(TOP, "scripts/packaging")
 VERSION, EPOCH = "1.2.3-rc.4", 1700000000
 ARCH = subprocess.check_output(["dpkg", "--print-architecture"], text=True).strip()
+WHEEL = r".*_%s\.whl" % {"amd64": "x86_64", "arm64": "aarch64"}[ARCH]
 
 
 def run(*words, **more):
@@ -87,22 +88,46 @@ class Pack(unittest.TestCase):
             % (program, folder + "/linked"), env=environment(folder)))
         self.assertRegex(run(program, "--version"), r"^claimd \d+\.\d+\.\d+")
 
-    def test_archive_has_a_license_of_each_package(self):
+    def packages(self, *places):
         with open(os.path.join(self.folder, "bundles", ARCH, "packages.json"), encoding="utf-8") as f:
-            packages = {entry["name"] for entry in json.load(f) if entry["in"] == "all"}
-        with tarfile.open(self.file(r"claimd-.*-linux-%s\.tar\.gz" % ARCH)) as archive:
-            names = archive.getnames()
+            return [entry for entry in json.load(f) if entry["in"] in places]
+
+    def licenses(self):
+        """{kind of file: {name: text}} of all licenses in the files for this processor."""
+        _, layer = self.image()
+        found = {"image": layer}
+        for kind, name in (("archive", r"claimd-.*-linux-%s\.tar\.gz" % ARCH),
+                           ("node", r"claimd-linux-%s-.*\.tgz" % {"amd64": "x64", "arm64": "arm64"}[ARCH])):
+            found[kind] = tarfile.open(self.file(name))
+        found = {kind: {entry.name: archive.extractfile(entry).read() for entry in archive.getmembers()
+                        if "/licenses/" in entry.name and entry.isfile()} for kind, archive in found.items()}
+        with zipfile.ZipFile(self.file(WHEEL)) as wheel:
+            found["wheel"] = {name: wheel.read(name) for name in wheel.namelist() if "/licenses/" in name}
+        return {kind: {name.split("/licenses/")[1]: text.decode(errors="replace") for name, text in files.items()}
+                for kind, files in found.items()}
+
+    def test_files_have_the_license_of_each_package_and_those_that_it_refers_to(self):
+        packages = {entry["name"] for entry in self.packages("all")}
         self.assertTrue({"libgnutls30", "libjansson4"} & packages or {"libgnutls30t64"} & packages, packages)
-        self.assertEqual({name.split("/licenses/")[1] for name in names if "/licenses/" in name}, packages)
+        for kind, files in self.licenses().items():
+            with self.subTest(kind=kind):
+                own = {entry["name"] for entry in self.packages("image")} if kind == "image" else set()
+                common = {name for text in files.values()
+                          for name in re.findall(r"/usr/share/common-licenses/([\w.+-]*\w)", text)}
+                self.assertIn("LGPL-2.1", common)
+                # A wheel also has the license of claimd there.
+                self.assertEqual(set(files) - {"LICENSE"}, packages | own | common | {"uPlot"})
 
     def test_bill_of_materials_names_each_package(self):
         with open(self.file(r".*\.cdx\.json"), encoding="utf-8") as f:
             bill = json.load(f)
-        with open(os.path.join(self.folder, "bundles", ARCH, "packages.json"), encoding="utf-8") as f:
-            packages = {(entry["name"], entry["version"]) for entry in json.load(f)}
-        self.assertEqual({(c["name"], c["version"]) for c in bill["components"]}, packages)
+        with open(TOP + "/src/ui/uPlot.iife.min.js", encoding="utf-8") as f:
+            uplot = re.match(r"/\*!.*\(v(.*)\)", f.readline())[1]
+        packages = {(entry["name"], entry["version"]) for entry in self.packages("all", "image")}
+        self.assertEqual({(c["name"], c["version"]) for c in bill["components"]}, packages | {("uplot", uplot)})
         for component in bill["components"]:  # a "+" would be read as a blank
-            self.assertRegex(component["purl"], r"^pkg:deb/debian/[\w.+-]+@[\w.~:%-]+\?[\w.~:%&=-]+$")
+            self.assertRegex(component["purl"], r"^pkg:npm/uplot@[\d.]+$" if component["name"] == "uplot" else
+                             r"^pkg:deb/debian/[\w.+-]+@[\w.~:%-]+\?[\w.~:%&=-]+$")
         self.assertEqual((bill["bomFormat"], bill["metadata"]["component"]["version"]), ("CycloneDX", VERSION))
 
     # ------------------------------------------------------------------ Python
@@ -118,7 +143,7 @@ class Pack(unittest.TestCase):
         self.assertIn("glibc %s.%s or later" % libc.groups(), text)
 
     def test_record_of_wheel_is_right(self):
-        with zipfile.ZipFile(self.file(r".*_%s\.whl" % {"amd64": "x86_64", "arm64": "aarch64"}[ARCH])) as wheel:
+        with zipfile.ZipFile(self.file(WHEEL)) as wheel:
             record, = [name for name in wheel.namelist() if name.endswith("/RECORD")]
             lines = wheel.read(record).decode().splitlines()
             self.assertEqual([line.split(",")[0] for line in lines], wheel.namelist())
