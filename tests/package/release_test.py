@@ -26,7 +26,7 @@ FOLDER = os.path.realpath(sys.argv[1])
 NAMES = [word for word in sys.argv[2:] if "-" in word]
 sys.argv[1:] = [word for word in sys.argv[2:] if "-" not in word]
 
-from bare_debian import NODE_TEST, PYTEST, machines  # noqa: E402
+from bare_debian import NODE_TEST, NUMBERS, PYTEST, machines  # noqa: E402
 
 MACHINES = []
 VERSION, = re.findall(r"(?m)^claimd-(.+)\.cdx\.json$", "\n".join(os.listdir(FOLDER)))
@@ -159,6 +159,18 @@ class Release(unittest.TestCase):
                         % (machine.suite, VERSION))
         self.on_each_machine("deb", test)
 
+    def test_apt_lists_are_there_by_hash(self):
+        for suite in NUMBERS:
+            folder = os.path.join(FOLDER, "dists", suite)
+            with open(folder + "/Release", encoding="utf-8") as f:
+                text = f.read()
+            self.assertIn("\nAcquire-By-Hash: yes\n", "\n" + text)
+            for kind, lines in re.findall(r"(?m)^(\w+):\n((?: .*\n)+)", text):
+                for digest, name in re.findall(r" (\w+) +\d+ (\S+)\n", lines):
+                    with open(os.path.join(folder, name), "rb") as one, open(os.path.join(
+                            folder, os.path.dirname(name), "by-hash", kind, digest), "rb") as two:
+                        self.assertEqual(one.read(), two.read())
+
     def put(self, machine, **files):
         """Writes files into /root/project."""
         project = os.path.join(machine.root, "root/project")
@@ -181,7 +193,7 @@ class Release(unittest.TestCase):
             machine.run("cd /root/project; v/bin/pip install --no-index --force-reinstall ./%s; v/bin/python -m pytest; "
                         "v/bin/pip install --no-index --find-links /release --upgrade claimd; v/bin/pip list | "
                         "grep -E 'claimd +%s'; v/bin/python -m pytest" % (name, machine.file("wheel").split("-")[1]))
-            # pip leaves byte code that pytest makes of a package with a plugin (docs/install.md).
+            # pytest makes byte code of a package with a plugin. pip does not know it, and leaves it.
             found = machine.run("cd /root/project; v/bin/pip uninstall -q -y claimd; "
                                 "find v -path '*claimd*' ! -type d ! -name '*-pytest-*.pyc'")
             self.assertEqual(found, "")
