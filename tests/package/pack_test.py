@@ -29,6 +29,43 @@ VERSION, EPOCH = "1.2.3-rc.4", 1700000000
 ARCH = subprocess.check_output(["dpkg", "--print-architecture"], text=True).strip()
 WHEEL = r".*_%s\.whl" % {"amd64": "x86_64", "arm64": "aarch64"}[ARCH]
 
+# Takes the place of docker: binds the volumes that are folders or files, and starts the program in the image's root.
+DOCKER = r"""
+image=$1 build=$2
+mount --bind /proc "$image/proc"
+/usr/bin/python3 -c 'import fcntl, socket, struct
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))'
+claimd() { "$build/claimd" "$@"; }
+docker() {
+    if [ "$1" = kill ]; then
+        kill -HUP "$server"
+        return
+    fi
+    while [ $# -gt 0 ]; do
+        if [[ "$1 ${2-}" = "--volume /"* ]]; then
+            place=${2#*:}
+            place=$image${place%:ro}
+            install -d "$(dirname "$place")"
+            if [ -d "${2%%:*}" ]; then install -d "$place"; else touch "$place"; fi
+            mount --bind -o ro "${2%%:*}" "$place"
+        fi
+        shift
+    done
+    # The programs of this build look for libraries in the places of the system only.
+    env -i $SETTINGS LD_LIBRARY_PATH=/usr/libexec/claimd /usr/sbin/chroot --userspec=8888:8888 "$image" /usr/bin/claimd &
+    server=$!
+}
+"""
+# Within 5 s of a reload.
+REVOKE = r"""
+for _ in $(seq 100); do ! claimd health 127.0.0.1:8888 || break; kill -0 "$server"; sleep 0.1; done
+claimd queues --token-file me.token
+claimd token revoke me --tokens secrets/claimd-tokens
+%s
+for _ in $(seq 50); do claimd queues --token-file me.token || break; sleep 0.1; done
+! claimd queues --token-file me.token && echo revoked
+"""
+
 
 def run(*words, **more):
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
@@ -220,6 +257,14 @@ class Pack(unittest.TestCase):
                 self.assertIn(name, archive.getnames())
             return json.loads(blob(manifest["config"]))["config"], tarfile.open(fileobj=io.BytesIO(blob(layer)))
 
+    def unpack_image(self):
+        config, files = self.image()
+        root = tempfile.mkdtemp(dir=self.folder)
+        os.chmod(self.folder, 0o755)
+        os.chmod(root, 0o755)
+        files.extractall(root)
+        return config, root
+
     def claimd(self, config, *words, **more):
         settings = dict(pair.split("=", 1) for pair in config["Env"])
         return subprocess.run([os.path.join(BUILD, "claimd"), *words], env={**settings, **more}, capture_output=True,
@@ -268,11 +313,7 @@ class Pack(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, for chroot")
     def test_image_has_all_that_its_programs_need(self):
-        _, files = self.image()
-        root = tempfile.mkdtemp(dir=self.folder)
-        os.chmod(self.folder, 0o755)
-        os.chmod(root, 0o755)
-        files.extractall(root)
+        _, root = self.unpack_image()
         # The programs of this build look for libraries in the places of the system only.
         inside = ["unshare", "--mount", "sh", "-c", 'mount --bind /proc "$0/proc" && exec /usr/sbin/chroot '
                   '--userspec=8888:8888 "$0" /usr/bin/claimd "$@"', root]
@@ -286,6 +327,18 @@ class Pack(unittest.TestCase):
         self.assertNotIn("hiredis", told)
         self.assertTrue(os.path.isfile(root + "/usr/libexec/claimd/libcurl-gnutls.so.4"))
         self.assertTrue(os.path.getsize(root + "/etc/ssl/certs/ca-certificates.crt") > 100000)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, for chroot")
+    def test_image_started_as_the_page_says_refuses_a_revoked_token(self):
+        config, root = self.unpack_image()
+        with open(TOP + "/docs/containers.md", encoding="utf-8") as f:
+            text = f.read()
+        recipe = re.search(r"(?ms)^## Start a server$.*?^```sh\n(.*?)^```", text)[1]
+        reload = re.search("docker kill --signal HUP claimd", text)[0]
+        out = run("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-euc",
+                  DOCKER + recipe + REVOKE % reload, "-", root, BUILD, cwd=tempfile.mkdtemp(dir=self.folder),
+                  env={"PATH": os.environ["PATH"], "SETTINGS": " ".join(config["Env"])})
+        self.assertRegex(out, r"Unauthorized.*\nrevoked\n$")
 
 
 if __name__ == "__main__":
