@@ -167,6 +167,12 @@ class Pack(unittest.TestCase):
                              r"^pkg:deb/debian/[\w.+-]+@[\w.~:%-]+\?[\w.~:%&=-]+$")
         self.assertEqual((bill["bomFormat"], bill["metadata"]["component"]["version"]), ("CycloneDX", VERSION))
 
+    def test_test_of_a_release_that_fails_has_a_status(self):
+        done = subprocess.run([sys.executable, "-B", HERE + "/release_test.py", self.out, "trixie-amd64", "Release.missing"],
+                              capture_output=True, text=True, check=False, timeout=60)
+        self.assertIn("FAILED (errors=1)", done.stderr)
+        self.assertEqual(done.returncode, 1)
+
     # ------------------------------------------------------------------ Python
 
     def test_page_names_the_c_library_that_is_needed(self):
