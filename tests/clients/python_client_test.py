@@ -137,7 +137,7 @@ class Client(OwnClient, Case):
     refused_functions = ("async", "generator", "nothing")
     refused_results = ("coroutine", "generator")
 
-    def test_a_number_that_python_does_not_read_is_no_response(self):
+    def test_a_number_that_python_does_not_read_is_no_document(self):
         text = "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n" + 5000 * "1"
         with SameResponse(text) as server:
             driver = self.drive("http://127.0.0.1:%d" % server.port)
