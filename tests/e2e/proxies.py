@@ -215,6 +215,7 @@ class Caddy(Proxy):
         return ["caddy", "run", "--adapter", "caddyfile", "--config", self.write("Caddyfile", """{
     admin %s
     auto_https disable_redirects
+    skip_install_trust
     storage file_system %s
 }
 %s""" % (self.admin, self.folder, text))]

@@ -24,7 +24,7 @@ from page import NAME, Api, PageCase, PageServer  # noqa: E402
 from proxies import Apache, Caddy, HAProxy, Nginx, free_port, messages, options, page, printed, suspended  # noqa: E402
 
 JSON = "Content-Type: application/json"
-LONG = 40  # seconds that a worker waits, at most. A reload takes half of it on a busy machine
+LONG = 40  # seconds that a worker waits, at most
 STRANGER = "127.0.0.9"  # the address of a client that is no proxy
 
 
