@@ -5,15 +5,30 @@
 #include "engine/keyed.h"
 #include "engine/txn.h"
 
-/* A claim being made. It is allocated before the locks are taken, for few messages at
- * first, since most claims get few. */
+/* A claim is allocated before the lock is taken, for few messages at first, since most claims get few. */
 enum { FEW_MESSAGES = 16 };
 
+/* A claim being made. */
 struct claim_build {
     struct claim *claim; /* owned */
     struct store_batch batch;
     size_t capacity; /* number of messages that both can hold */
+    size_t needed;   /* out: more than `capacity`: the claim needs more; else not used */
+    bool meets_dead_letter; /* out: dead letters must move first */
+    bool is_blocked;        /* they cannot move now: claim what is in front of them */
+    enum status blocked;    /* why, if there is nothing in front of them; ST_OK: wait */
 };
+
+static enum status
+claim_build_open(struct engine *e, struct claim_build *build)
+{
+    enum status st = batch_open(e, build->capacity, &build->batch);
+
+    build->claim = NULL;
+    if (st == ST_OK)
+        build->claim = claim_new(e->core.mem, build->capacity);
+    return st == ST_OK && build->claim == NULL ? ST_NO_MEMORY : st;
+}
 
 static void
 claim_build_free(struct engine *e, struct claim_build *build)
@@ -167,44 +182,63 @@ reserve_claim(struct txn *t, size_t count, struct keyed *key)
     return st == ST_OK ? keyed_reserve(key, STORE_KEY_CLAIM, 0, 0) : st;
 }
 
-/* Makes the claim, or adds the waiter to the wait queue. build->capacity grows if the
- * claim needs more. ST_AGAIN: the locks are not held. */
+/* Makes the claim, or adds the waiter to the wait queue, unless the claim needs more space or dead letters must
+ * move first. */
 static enum status
-create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
-             struct store_batch *out, struct claim_build *build)
+make_claim(struct txn *t, const struct store_terms *terms, size_t limit,
+           struct claim_build *build, struct keyed *key)
 {
-    struct txn *t = &dl->pair.from;
-    struct keyed key;
-    size_t capacity;
-    enum status st = begin_key(t, &key, build);
+    const size_t available = min_size(txn_available(t), limit);
+    const size_t count = count_before_dead_letter(t, available);
+    enum status st;
 
-    if (st != ST_OK || key.known != NULL)
-        return st;
-    keyed_end(&key); /* moves are changes of their own */
-    capacity = min_size(txn_available(t), limit);
-    if (capacity > 0)
-        st = claim_reserve(t->shard, t->queue);
-    if (st == ST_OK && capacity > 0 && dl->pair.target != NULL)
-        st = dead_letters_move(dl, &capacity);
+    build->meets_dead_letter = count < available && !build->is_blocked;
+    build->needed = count;
+    if (build->meets_dead_letter || count > build->capacity)
+        return ST_OK;
+    if (count == 0)
+        return available > 0 && build->blocked != ST_OK ? build->blocked
+                                                        : txn_wait(t, limit);
+    SOMETIMES_IF(count < available, LETTER_BLOCKS_CLAIM);
+    st = reserve_claim(t, count, key);
+    if (st == ST_OK)
+        deliver_messages(t, terms, count, build, key);
+    return st;
+}
+
+/* One transaction, in which the claim is made, or not (see make_claim()). */
+static enum status
+try_claim(struct store *s, struct store_op *op, const struct store_queue *where,
+          const struct store_terms *terms, size_t limit, struct claim_build *build)
+{
+    struct keyed key;
+    struct txn t;
+    enum status st = txn_begin(&t, s, op, where, EXPIRE_ALL);
+
+    build->meets_dead_letter = false;
+    build->needed = 0;
     if (st != ST_OK)
         return st;
-    if (capacity == 0)
-        return txn_wait(t, limit);
-    if (capacity > build->capacity) {
-        SOMETIMES(CLAIM_GROWS);
-        build->capacity = capacity; /* the caller tries again */
-        return ST_OK;
+    st = begin_key(&t, &key, build);
+    if (st == ST_OK && key.known == NULL) {
+        st = make_claim(&t, terms, limit, build, &key);
+        keyed_end(&key);
     }
-    st = batch_check(t, capacity, out);
-    if (st == ST_OK)
-        st = begin_key(t, &key, build); /* the moves unlocked */
-    if (st != ST_OK || key.known != NULL)
-        return st;
-    st = reserve_claim(t, capacity, &key);
-    if (st == ST_OK)
-        deliver_messages(t, terms, capacity, build, &key);
-    keyed_end(&key);
+    txn_end(&t);
     return st;
+}
+
+/* Moves the dead letters that the claim met. If they cannot move now, the claim ends in front of them. ST_AGAIN. */
+static enum status
+move_dead_letters(struct store *s, struct store_op *op, const struct store_queue *where,
+                  size_t limit, struct claim_build *build)
+{
+    bool moved = false;
+    enum status st = dead_letters_move(s, op, where, limit, &moved);
+
+    build->is_blocked = st != ST_OK;
+    build->blocked = moved ? ST_OK : st;
+    return st == ST_AGAIN ? st : ST_OK;
 }
 
 enum status
@@ -215,36 +249,29 @@ engine_claim_create(struct store *s, struct store_op *op, const struct store_que
     struct claim_build build = {.batch = STORE_BATCH_INIT,
                                 .capacity = min_size(limit, FEW_MESSAGES)};
     struct engine *e = engine_of(s);
-    enum status st;
-    size_t capacity;
+    enum status st = claim_build_open(e, &build);
+    bool moved = false;
 
-    do {
-        struct dead_letter dl;
-
-        capacity = build.capacity;
-        move_seals_init(&dl.seals);
-        st = batch_open(e, capacity, &build.batch);
-        if (st == ST_OK)
-            build.claim = claim_new(e->core.mem, capacity);
-        if (st == ST_OK && build.claim == NULL)
-            st = ST_NO_MEMORY;
-        if (st == ST_OK)
-            st = dead_letter_begin(&dl, s, op, where);
-        if (st != ST_OK)
+    while (st == ST_OK) {
+        st = try_claim(s, op, where, terms, limit, &build);
+        if (st != ST_OK || build.batch.count > 0 ||
+            (!build.meets_dead_letter && build.needed <= build.capacity))
             break;
-        st = create_claim(&dl, terms, limit, out, &build);
-        if (st != ST_AGAIN)
-            move_pair_end(&dl.pair);
-        move_seals_fini(&dl.seals, &e->core);
-        if (st == ST_OK && build.batch.count > 0) {
-            *out = build.batch;
-            return ST_OK;
+        if (build.meets_dead_letter) {
+            /* New ones meanwhile: let other requests of the thread run. */
+            st = moved ? ST_AGAIN : move_dead_letters(s, op, where, limit, &build);
+            moved = true;
+            continue;
         }
+        SOMETIMES(CLAIM_GROWS);
         claim_build_free(e, &build);
-    } while (st == ST_OK && build.capacity > capacity);
-    claim_build_free(e, &build);
+        build.capacity = build.needed;
+        st = claim_build_open(e, &build);
+    }
+    if (st != ST_OK || build.batch.count == 0)
+        claim_build_free(e, &build);
     if (st == ST_OK)
-        *out = build.batch; /* empty */
+        *out = build.batch; /* empty: there is no ready message */
     return st;
 }
 

@@ -20,6 +20,38 @@ is_exhausted(const struct queue *q, const struct message *m)
            (int64_t)m->claim_count >= queue_settings(q)->max_claim_count;
 }
 
+/* ------------------------------------------------------------------ claims that meet one */
+
+/* Finds the first dead letter of the first `count` messages that t may take. Returns the number of messages in
+ * front of it, and sets *seq to its number. */
+static size_t
+find_dead_letter(const struct txn *t, size_t count, uint64_t *seq)
+{
+    uint64_t at = t->from_seq;
+
+    if (t->queue == NULL || !limits_claims(t->queue))
+        return count;
+    for (size_t i = 0; i < count; i++, at++) {
+        const struct message *m = seqmap_next_ready(&t->queue->backlog->messages, &at);
+
+        if (m == NULL)
+            return count;
+        if (is_exhausted(t->queue, m)) {
+            *seq = at;
+            return i;
+        }
+    }
+    return count;
+}
+
+size_t
+count_before_dead_letter(const struct txn *t, size_t count)
+{
+    uint64_t seq;
+
+    return find_dead_letter(t, count, &seq);
+}
+
 /* The find() of the pair. */
 static bool
 find_dead_letter_queue(struct move_pair *pair)
@@ -28,57 +60,14 @@ find_dead_letter_queue(struct move_pair *pair)
     return limits_claims(pair->from.queue);
 }
 
-enum status
-dead_letter_begin(struct dead_letter *dl, struct store *s, struct store_op *op,
-                  const struct store_queue *where)
-{
-    dl->pair.find = find_dead_letter_queue;
-    return move_pair_begin(&dl->pair, s, op, where);
-}
-
-/* True if the delivery count of m has reached the limit of its queue. */
-static bool
-is_dead_letter(const struct dead_letter *dl, const struct message *m)
-{
-    return (int64_t)m->claim_count >=
-           queue_settings(dl->pair.from.queue)->max_claim_count;
-}
-
-/*
- * Number of messages, of the first `count` that dl->pair.from may take, in front of the first
- * dead letter, whose number is *seq then; `count` if there is no dead letter (or there
- * are fewer messages).
- */
-static size_t
-count_before_dead_letter(const struct dead_letter *dl, size_t count, uint64_t *seq)
-{
-    uint64_t at = dl->pair.from.from_seq;
-
-    if (dl->pair.target == NULL)
-        return count;
-    for (size_t i = 0; i < count; i++, at++) {
-        const struct message *m =
-            seqmap_next_ready(&dl->pair.from.queue->backlog->messages, &at);
-
-        if (m == NULL)
-            return count;
-        if (is_dead_letter(dl, m)) {
-            *seq = at;
-            return i;
-        }
-    }
-    return count;
-}
-
 /* Collects the dead letters in a row from number seq on. */
 static void
-collect_dead_letters(const struct dead_letter *dl, uint64_t seq, struct move *move)
+collect_dead_letters(const struct queue *q, uint64_t seq, struct move *move)
 {
     for (;; seq++) {
-        struct message *m =
-            seqmap_next_ready(&dl->pair.from.queue->backlog->messages, &seq);
+        struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
-        if (m == NULL || !is_dead_letter(dl, m) || !move_add(move, m, BYTES_NONE))
+        if (m == NULL || !is_exhausted(q, m) || !move_add(move, m, BYTES_NONE))
             return;
     }
 }
@@ -89,54 +78,67 @@ collect_dead_letters(const struct dead_letter *dl, uint64_t seq, struct move *mo
  * move_pair_end() and move_make_seals(), and try again.
  */
 static enum status
-move_slice(struct dead_letter *dl, uint64_t seq)
+move_slice(struct move_pair *pair, uint64_t seq, struct move_seals *seals)
 {
-    struct move move = {.from = &dl->pair.from,
-                        .shard = dl->pair.target,
-                        .where = dl->pair.where,
-                        .hash = dl->pair.hash,
-                        .spare = claim_nodes(dl->pair.from.queue)};
+    struct move move = {.from = &pair->from,
+                        .shard = pair->target,
+                        .where = pair->where,
+                        .hash = pair->hash,
+                        .spare = claim_nodes(pair->from.queue)};
     enum status st = move_begin(&move);
 
     if (st != ST_OK)
         return st;
-    collect_dead_letters(dl, seq, &move);
-    return move_execute(&move, &dl->seals);
+    collect_dead_letters(pair->from.queue, seq, &move);
+    return move_execute(&move, seals);
+}
+
+/* One transaction. *done: no dead letter is left. ST_SEALED: as move_slice(). */
+static enum status
+move_next_slice(struct store *s, struct store_op *op, const struct store_queue *where,
+                size_t limit, struct move_seals *seals, bool *done)
+{
+    struct move_pair pair = {.find = find_dead_letter_queue};
+    enum status st = move_pair_begin(&pair, s, op, where);
+    uint64_t seq = 0;
+    size_t count;
+
+    if (st != ST_OK)
+        return st;
+    count = txn_available(&pair.from);
+    if (count > limit)
+        count = limit;
+    *done = pair.target == NULL || find_dead_letter(&pair.from, count, &seq) == count;
+    if (!*done) /* a claim that would fail for lack of memory moves nothing */
+        st = claim_reserve(pair.from.shard, pair.from.queue);
+    if (!*done && st == ST_OK)
+        st = move_slice(&pair, seq, seals);
+    move_pair_end(&pair);
+    return st;
 }
 
 enum status
-dead_letters_move(struct dead_letter *dl, size_t *count)
+dead_letters_move(struct store *s, struct store_op *op, const struct store_queue *where,
+                  size_t limit, bool *moved)
 {
-    struct txn *t = &dl->pair.from;
-    bool moved = false;
+    const struct core *core = &engine_of(s)->core;
+    struct move_seals seals;
+    enum status st = ST_OK;
+    bool done = false;
 
-    for (int slices = 0;;) {
-        uint64_t seq = 0;
-        size_t available = txn_available(t);
-        size_t clear;
-        enum status st;
-
-        if (*count > available)
-            *count = available;
-        clear = count_before_dead_letter(dl, *count, &seq);
-        if (clear == *count)
-            return ST_OK;
-        st = move_slice(dl, seq);
-        if (st != ST_OK && st != ST_SEALED) {
-            *count = clear;
-            SOMETIMES_IF(clear > 0, LETTER_BLOCKS_CLAIM);
-            return clear > 0 || moved ? ST_OK : st;
+    move_seals_init(&seals);
+    for (int slices = 0; !done && (st == ST_OK || st == ST_SEALED); slices++) {
+        if (slices == MOVE_SLICES) {
+            st = ST_AGAIN;
+            break;
         }
-        moved = moved || st == ST_OK;
-        move_pair_end(&dl->pair);
+        st = move_next_slice(s, op, where, limit, &seals, &done);
+        *moved = *moved || (st == ST_OK && !done);
         if (st == ST_SEALED)
-            move_make_seals(&dl->seals, &t->engine->core);
-        st = ++slices < MOVE_SLICES
-                 ? dead_letter_begin(dl, &t->engine->store, t->op, t->where)
-                 : ST_AGAIN;
-        if (st != ST_OK)
-            return st;
+            move_make_seals(&seals, core);
     }
+    move_seals_fini(&seals, core);
+    return st;
 }
 
 /* ------------------------------------------------------------------ claims that expire */

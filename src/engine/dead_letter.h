@@ -8,24 +8,19 @@
 
 #include "engine/move.h"
 
-/* A claim on a queue that may have a dead-letter queue, which is the target of the pair then. */
-struct dead_letter {
-    struct move_pair pair;
-    struct move_seals seals; /* kept between transactions */
-};
-
-/* Begins: as move_pair_begin(). Ends with move_pair_end(). */
-enum status dead_letter_begin(struct dead_letter *dl, struct store *s,
-                              struct store_op *op, const struct store_queue *where);
+/*
+ * Number of messages in front of the first dead letter, of the first `count` that the transaction may take;
+ * `count` if there is no dead letter. O(count), or O(1) for a queue without limit.
+ */
+size_t count_before_dead_letter(const struct txn *t, size_t count);
 
 /*
- * Moves the dead letters among the first *count ready messages that the claim may take, a
- * slice at a time, and releases the locks in between. Then *count is the number of
- * messages that can be claimed. If a move fails, these are the messages in front of the
- * dead letter: ST_NO_MEMORY, statuses of the log or the sealer. ST_AGAIN: there are more
- * dead letters, and the locks are not held.
+ * Moves the dead letters among the first `limit` messages that the operation may take, in transactions of
+ * its own, a slice in each. *moved: it moved some. ST_AGAIN: there are more, and other requests of the thread
+ * should run first. ST_NO_MEMORY, statuses of the log or the sealer: they cannot move now.
  */
-enum status dead_letters_move(struct dead_letter *dl, size_t *count);
+enum status dead_letters_move(struct store *s, struct store_op *op,
+                              const struct store_queue *where, size_t limit, bool *moved);
 
 /* True if the queue dead-letters messages that were claimed too often. */
 bool limits_claims(const struct queue *q);

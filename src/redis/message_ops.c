@@ -166,23 +166,25 @@ finish_delivery(struct redis_store *s, struct store_op *op,
     return ST_OK;
 }
 
-/* Adds the limits of scripts that deliver messages: the number of messages, the number reserved for earlier
- * waiters, and the bytes of bodies that fit into the response. */
+/* Adds the limits of scripts that deliver messages: their number, and the number reserved for earlier
+ * waiters. */
 static void
-call_add_limits(struct call *c, const struct store_op *op, size_t limit,
-                const struct store_batch *batch)
+call_add_limits(struct call *c, const struct store_op *op, size_t limit)
 {
     const size_t reserved = waiting_reserved(c->store, op, c->where, &limit);
 
     call_limit(c, limit);
     call_number(c, (int64_t)reserved);
-    call_number(c, (int64_t)batch->capacity);
 }
 
-/* Adds the ids of messages that the caller has decrypted (struct store_batch). */
+/* Adds what the caller of a pop can pass on (struct store_batch): the bytes of bodies, and the ids of the messages
+ * that it has decrypted. */
 static void
-call_add_decrypted_ids(struct call *c, const struct store_batch *opened)
+call_add_capacity(struct call *c, const struct store_batch *batch)
 {
+    const struct store_batch *opened = batch->opened;
+
+    call_number(c, (int64_t)batch->capacity);
     if (opened == NULL)
         call_text(c, "-");
     for (size_t i = 0; opened != NULL && i < opened->count; i++)
@@ -332,8 +334,8 @@ redis_message_pop(struct store *store, struct store_op *op,
     if (pin == NULL)
         return ST_NO_MEMORY;
     c = call_begin(s, op, where);
-    call_add_limits(&c, op, limit, out);
-    call_add_decrypted_ids(&c, out->opened);
+    call_add_limits(&c, op, limit);
+    call_add_capacity(&c, out);
     call_key(&c, op->key);
     st = call_run(&c, CALL_SCRIPT(&c, message_pop), CALL_CHANGE);
     op->repeated = c.repeated;
@@ -400,21 +402,17 @@ write_claim_id(const struct call *c, struct store_id *out)
                    (unsigned long long)call_integer(c, NUMBER));
 }
 
-/* Fills the batch with the claimed messages, or with those that must be decrypted first. Transfers dead
- * letters. */
+/* Fills the batch with the claimed messages. Transfers dead letters. */
 static enum status
 claim_fill_batch(struct call *c, struct batch_pin *pin, enum status st,
                  const struct store_op *op, struct store_batch *out)
 {
     const size_t end = CREATED_MESSAGES + 4 * response_message_count(c, CREATED_MESSAGES);
     const bool claimed = st == ST_OK && call_integer(c, NUMBER) > 0;
-    enum status filled;
 
     (void)outbox_deliver(c, end + 1, op,
                          c->where); /* if this fails, a later claim does it */
-    if (st == ST_OVER_CAPACITY)
-        out->capacity = (size_t)call_integer(c, NUMBER);
-    if (st != ST_OK && st != ST_SEALED) {
+    if (st != ST_OK) {
         mem_free(c->store->config.mem, pin);
         return st;
     }
@@ -422,9 +420,9 @@ claim_fill_batch(struct call *c, struct batch_pin *pin, enum status st,
         write_claim_id(c, &out->claim_id);
         out->claim_number = fencing_token(c, NUMBER, BASE);
     }
-    filled = batch_fill_keyed(c, CREATED_MESSAGES, pin, st, out);
-    if (filled != st)
-        return filled;
+    st = batch_fill_keyed(c, CREATED_MESSAGES, pin, st, out);
+    if (st != ST_OK)
+        return st;
     if (c->repeated && out->count > 0)
         out->claim_id = out->messages[0].claim_id;
     for (size_t i = 0; claimed && i < out->count; i++)
@@ -461,11 +459,10 @@ redis_claim_create(struct store *store, struct store_op *op,
     c = call_begin(s, op, where);
     call_random_digits(&c, SECRET_DIGITS);
     call_claim_terms(&c, terms);
-    call_add_limits(&c, op, limit, out);
+    call_add_limits(&c, op, limit);
     call_word(&c, where->name);
     call_number(&c, s->config.dead_letter_ttl_s);
     call_client(&c, op);
-    call_add_decrypted_ids(&c, out->opened);
     call_key(&c, op->key);
     st = call_run(&c, CALL_SCRIPT(&c, claim_create), CALL_CHANGE);
     op->repeated = c.repeated;

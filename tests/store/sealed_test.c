@@ -66,12 +66,11 @@ try_pop(struct fixture *f, size_t limit, const struct store_batch *opened)
 }
 
 static enum status
-try_claim(struct fixture *f, size_t limit, const struct store_batch *opened)
+try_claim(struct fixture *f, size_t limit)
 {
     const struct store_terms terms = {300, 60};
 
     store_batch_release(&f->seen);
-    f->seen.opened = opened;
     return store_claim_create(f->store, STORE_AT(f->now_ms), &f->queue, &terms, limit,
                               &f->seen);
 }
@@ -113,36 +112,17 @@ STORE_TEST(pop_returns_sealed_bodies_before_it_deletes_them)
     store_batch_release(&opened);
 }
 
-STORE_TEST(unsealed_bodies_are_delivered_at_once)
+STORE_TEST(unsealed_bodies_are_popped_and_all_bodies_claimed_at_once)
 {
     POST(f, "1", "2", SEALED("c"));
     ck_assert_status(try_pop(f, 1, &nothing), ST_OK);
     EXPECT(f, "1");
-    ck_assert_status(try_claim(f, 1, &nothing), ST_OK);
-    EXPECT(f, "2");
-    expect_stats(f, 1, 1);
-}
-
-STORE_TEST(claim_returns_sealed_bodies_before_it_claims_them)
-{
-    struct store_batch opened;
-
-    POST(f, SEALED("a"), SEALED("b"));
-    ck_assert_status(try_claim(f, 2, &nothing), ST_SEALED);
-    EXPECT(f, SEALED("a"), SEALED("b"));
-    ck_assert(id_empty(f->seen.claim_id));
-    ck_assert_uint_eq(f->seen.messages[0].claim_count, 0);
-    opened = f->seen;
-    f->seen = nothing;
-    expect_stats(f, 0, 2);
-    ck_assert_status(try_claim(f, 2, &opened), ST_OK);
-    EXPECT(f, SEALED("a"), SEALED("b"));
-    ck_assert(!id_empty(f->seen.claim_id));
+    take(f, 2);
+    EXPECT(f, "2", SEALED("c"));
     expect_stats(f, 2, 0);
-    store_batch_release(&opened);
 }
 
-STORE_TEST(a_claim_that_decrypted_other_messages_gets_the_remaining_ones)
+STORE_TEST(a_pop_that_decrypted_other_messages_gets_the_remaining_ones)
 {
     struct store_batch opened;
 
@@ -237,7 +217,7 @@ STORE_TEST_WITH(messages_that_cannot_be_sealed_stay_in_their_queue,
     make_mortal(f, "q", 1, "dead", STORE_UNSET);
     POST(f, "1", "-2", "3");
     wear_out(f, 3, 1);
-    ck_assert_status(try_claim(f, 3, NULL), ST_NO_KEY);
+    ck_assert_status(try_claim(f, 3), ST_NO_KEY);
     expect_stats(f, 0, 3);
     use(f, "dead");
     expect_stats(f, 0, 0);
@@ -258,9 +238,9 @@ START_TEST(many_large_dead_letters_move_in_slices_of_bytes)
     POST(&f, "-");
     wear_out(&f, LARGE_MESSAGES + 1, 1);
     /* A slice is two messages. The last slice has the message that cannot be sealed, and stays. */
-    ck_assert_status(try_claim(&f, LARGE_MESSAGES + 1, NULL), ST_OK);
+    ck_assert_status(try_claim(&f, LARGE_MESSAGES + 1), ST_OK);
     ck_assert_uint_eq(f.seen.count, 0);
-    ck_assert_status(try_claim(&f, LARGE_MESSAGES + 1, NULL), ST_NO_KEY);
+    ck_assert_status(try_claim(&f, LARGE_MESSAGES + 1), ST_NO_KEY);
     use(&f, "dead");
     expect_stats(&f, 0, 4);
     use(&f, "q");

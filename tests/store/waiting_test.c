@@ -37,16 +37,15 @@ arrive(struct test_waiter *p)
     p->place.listener = &p->listener;
 }
 
-/* Claims; whoever gets nothing waits, or waits on. Shows the messages. */
+/* Claims. Without a message the waiter waits, or goes on to wait. Shows the messages. */
 static enum status
-try(struct fixture *f, struct test_waiter *p, size_t limit, size_t room)
+try(struct fixture *f, struct test_waiter *p, size_t limit)
 {
     const struct store_terms terms = {300, 60};
     struct store_op op = {.now_ms = f->now_ms, .waiter = &p->place};
     enum status st;
 
     store_batch_release(&f->seen);
-    f->seen.capacity = room;
     p->ready = 0; /* what it was told it does now */
     st = store_claim_create(f->store, &op, &f->queue, &terms, limit, &f->seen);
     ck_assert(store_audit(f->store));
@@ -60,7 +59,7 @@ try(struct fixture *f, struct test_waiter *p, size_t limit, size_t room)
 static void
 ask(struct fixture *f, struct test_waiter *p, size_t limit)
 {
-    ck_assert_status(try(f, p, limit, 0), ST_OK);
+    ck_assert_status(try(f, p, limit), ST_OK);
 }
 
 static void
@@ -826,6 +825,17 @@ STORE_TEST(an_expired_message_is_not_waited_for)
 
 STORE_CASE("refusals");
 
+/* Pops, with space for so many bytes of bodies. */
+static enum status
+try_pop_into(struct fixture *f, struct test_waiter *p, size_t limit, size_t space)
+{
+    struct store_op op = {.now_ms = f->now_ms, .waiter = &p->place};
+
+    store_batch_release(&f->seen);
+    f->seen.capacity = space;
+    return store_message_pop(f->store, &op, &f->queue, limit, &f->seen);
+}
+
 STORE_TEST(a_waiter_without_space_keeps_its_place)
 {
     struct test_waiter first, second;
@@ -836,12 +846,12 @@ STORE_TEST(a_waiter_without_space_keeps_its_place)
     ask_in_vain(f, &second);
     f->posted = 99; /* bodies of three bytes */
     post(f, 2);
-    ck_assert_status(try(f, &first, 2, 5), ST_OVER_CAPACITY);
+    ck_assert_status(try_pop_into(f, &first, 2, 5), ST_OVER_CAPACITY);
     ck_assert_uint_eq(f->seen.capacity, 6);
     ck_assert_ptr_nonnull(first.place.waitqueue);
     ask(f, &second, 10); /* still the second */
     expect(f, 101);
-    ck_assert_status(try(f, &first, 2, 3), ST_OK);
+    ck_assert_status(try_pop_into(f, &first, 2, 3), ST_OK);
     expect(f, 100);
 }
 
@@ -852,7 +862,7 @@ STORE_TEST(a_waiter_without_space_and_place_gets_none)
     arrive(&p);
     f->posted = 99;
     post(f, 1);
-    ck_assert_status(try(f, &p, 1, 2), ST_OVER_CAPACITY);
+    ck_assert_status(try_pop_into(f, &p, 1, 2), ST_OVER_CAPACITY);
     ck_assert_ptr_null(p.place.waitqueue);
 }
 
@@ -875,7 +885,7 @@ START_TEST(without_memory_for_a_line_there_is_no_place)
             make_queue(&f, NULL);
         for (;; nth++) {
             mem_fail_nth(f.mem, nth);
-            st = try(&f, &p, 1, 0);
+            st = try(&f, &p, 1);
             mem_fail_nth(f.mem, 0);
             if (st == ST_OK)
                 break;
@@ -906,7 +916,7 @@ STORE_TEST_WITH(without_memory_for_a_claim_the_place_is_kept,
         enum status st;
 
         mem_fail_nth(f->mem, nth);
-        st = try(f, &first, 1, 0);
+        st = try(f, &first, 1);
         mem_fail_nth(f->mem, 0);
         if (st == ST_OK)
             break;
@@ -936,7 +946,7 @@ START_TEST(waiters_are_woken_if_dead_letters_cannot_be_moved)
         post(&f, 1);
         arrive(&p);
         mem_fail_nth(f.mem, nth);
-        st = try(&f, &p, 1, 0); /* which audits: whoever has to be called has been */
+        st = try(&f, &p, 1); /* which audits: whoever has to be called has been */
         mem_fail_nth(f.mem, 0);
         if (st == ST_OK && f.seen.count == 0) {
             waited = true; /* some were moved, and then there was no memory */

@@ -1,169 +1,20 @@
+/*
+ * claims: the requests on claims of a queue, and the claim of the first of several queues that has a message.
+ *
+ *     1. read_claim() checks the terms and the limit.
+ *     2. claim_first() claims from the queue, or from each queue in turn (claim_one()).
+ *     3. If there is no message, the request waits (dispatch.c), or gets 204.
+ *     4. delivery_prepare() makes the response possible. If that fails, release_unseen() releases the claim.
+ *     5. write_claimed() writes the response, which cannot fail.
+ *
+ * Declared in handlers.h. Read deliver.h and store_claim_create() in claimd/store/store.h next.
+ */
 #include "api/caller.h"
+#include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
 #include "api/key.h"
 #include "claimd/base/sometimes.h"
 #include "claimd/json/string.h"
-
-#include <assert.h> /* static_assert */
-
-static_assert((int)STORE_SEALED_MARK == (int)SEAL_MARK,
-              "the store and the seal mark sealed bodies alike");
-
-static enum status
-refuse_message(struct context *ctx, enum status st, const struct store_message *message)
-{
-    if (st == ST_NO_KEY)
-        return context_refuse(ctx, st,
-                              "message %s is encrypted, but the server does not have its "
-                              "key (encryption_keys)",
-                              message->id.text);
-    if (st == ST_DAMAGED)
-        return context_refuse(ctx, st,
-                              "message %s is encrypted, but its stored body is damaged",
-                              message->id.text);
-    return st;
-}
-
-static enum status
-decrypt_one(struct context *ctx, struct store_message *message)
-{
-    const struct seal_scope scope = {ctx->queue.project, (uint32_t)ctx->queue.kind};
-    size_t len = seal_open_len(message->body);
-    enum status st = ST_NO_KEY;
-    char *to;
-
-    if (ctx->seal == NULL)
-        return refuse_message(ctx, st, message);
-    to = arena_alloc(ctx->req->arena, len);
-    if (to == NULL)
-        return ST_NO_MEMORY;
-    st = seal_open(ctx->seal, &scope, message->body, to);
-    if (st != ST_OK)
-        return refuse_message(ctx, st, message);
-    message->body = bytes_of(to, len);
-    return ST_OK;
-}
-
-enum status
-decrypt_batch(struct context *ctx, struct store_batch *batch, size_t count)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = 0; st == ST_OK && i < count; i++)
-        if (store_is_sealed(batch->messages[i].body))
-            st = decrypt_one(ctx, &batch->messages[i]);
-    return st;
-}
-
-enum status
-decrypt_reuse(struct store_batch *batch, const struct store_batch *opened)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < batch->count; i++) {
-        struct store_message *m = &batch->messages[i];
-
-        if (!store_is_sealed(m->body))
-            continue;
-        while (at < opened->count &&
-               strcmp(opened->messages[at].id.text, m->id.text) != 0)
-            at++; /* both batches are in the order of the queue */
-        if (at == opened->count)
-            return ST_UNCONFIRMED;
-        m->body = opened->messages[at].body;
-    }
-    return ST_OK;
-}
-
-/* ------------------------------------------------------------------ delivering */
-
-enum {
-    FIRST_GUESS = 4096, /* bytes of bodies; most messages are small */
-    ROUNDS = 8,         /* attempts to deliver decrypted messages */
-    FRAME = 256         /* more than a response has besides its messages */
-};
-
-/*
- * Delivers messages that fit, and decrypts encrypted ones before. Another request may deliver those
- * meanwhile. Then there are others to decrypt, and after ROUNDS the request becomes a slice.
- */
-static enum status
-deliver_decrypted(struct context *ctx, deliver_fn *deliver, const void *terms,
-                  size_t limit, size_t space, struct store_batch *out)
-{
-    struct store_batch opened = STORE_BATCH_INIT;
-    enum status st = ST_SEALED;
-
-    for (int i = 0; st == ST_SEALED && i < ROUNDS; i++) {
-        *out = STORE_BATCH_INIT;
-        out->capacity = space;
-        out->opened = &opened;
-        st = deliver(ctx, terms, limit, out);
-        if (st != ST_SEALED)
-            break;
-        store_batch_release(&opened);
-        opened = *out;
-        *out = STORE_BATCH_INIT;
-        st = decrypt_batch(ctx, &opened, opened.count);
-        st = st == ST_OK ? ST_SEALED : st;
-    }
-    if (st == ST_OK)
-        st = ctx->op.repeated ? decrypt_batch(ctx, out, out->count)
-                              : decrypt_reuse(out, &opened);
-    if (st == ST_UNCONFIRMED)
-        store_batch_release(out);
-    out->opened = NULL;
-    store_batch_release(&opened);
-    return st == ST_SEALED ? ST_AGAIN : st;
-}
-
-/* Reserves space for messages of an earlier request, of which there may be any number. */
-static enum status
-reserve_repeated(struct context *ctx, const struct message_form *form,
-                 const struct store_batch *batch)
-{
-    size_t space = message_space(form, batch->count) + FRAME;
-
-    for (size_t i = 0; i < batch->count; i++)
-        space += batch->messages[i].body.len;
-    return buf_reserve(&ctx->res->body, space) ? ST_OK : ST_NO_MEMORY;
-}
-
-enum status
-deliver_messages(struct context *ctx, const struct message_form *form,
-                 deliver_fn *deliver, const void *terms, size_t limit,
-                 struct store_batch *out)
-{
-    size_t bodies = FIRST_GUESS;
-    enum status st;
-
-    /*
-     * Each round has more space or delivers fewer messages, so this ends. Fewer messages are better
-     * than none: when memory is short, workers free it.
-     */
-    for (;;) {
-        size_t documents = message_space(form, limit) + FRAME;
-
-        if (bodies > SIZE_MAX - documents ||
-            !buf_reserve(&ctx->res->body, documents + bodies)) {
-            if (limit == 1)
-                return ST_NO_MEMORY;
-            SOMETIMES(CLAIM_PARTIAL);
-            limit /= 2;
-            bodies = FIRST_GUESS;
-            buf_reset(&ctx->res->body, SIZE_MAX);
-            continue;
-        }
-        st = deliver_decrypted(ctx, deliver, terms, limit, bodies, out);
-        if (st == ST_OK && ctx->op.repeated)
-            return reserve_repeated(ctx, form, out);
-        if (st != ST_OVER_CAPACITY)
-            return st;
-        bodies = out->capacity > bodies ? out->capacity : 2 * bodies;
-    }
-}
-
-/* ------------------------------------------------------------------ claims */
 
 enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* with a NUL */
 
@@ -230,11 +81,43 @@ write_claimed(struct context *ctx, struct claimed *claimed,
     return response_json(ctx, 201);
 }
 
-static enum status
-deliver_claimed(struct context *ctx, const void *terms, size_t limit,
-                struct store_batch *out)
+/* Releases a claim that the client will not see. If this fails, it expires. */
+static void
+release_unseen(struct context *ctx, struct store_batch *batch)
 {
-    return store_claim_create(ctx->store, &ctx->op, &ctx->queue, terms, limit, out);
+    (void)store_claim_release(ctx->store, &ctx->op, &ctx->queue,
+                              store_id_bytes(&batch->claim_id), STORE_NOT_SEEN);
+    store_batch_release(batch);
+    *batch = STORE_BATCH_INIT;
+}
+
+/*
+ * Claims messages, and prepares the response. If memory is short, it claims fewer: these are better
+ * than none, because workers free memory. A claim with an Idempotency-Key stays, since the client
+ * repeats its request to get it.
+ */
+static enum status
+claim_messages(struct context *ctx, const struct message_form *form,
+               const struct decoded_terms *said, struct store_batch *batch)
+{
+    size_t limit = said->limit;
+
+    for (;;) {
+        enum status st = store_claim_create(ctx->store, &ctx->op, &ctx->queue,
+                                            &said->terms, limit, batch);
+
+        if (st != ST_OK || batch->count == 0)
+            return st;
+        st = delivery_prepare(ctx, form, batch);
+        if (st == ST_OK || ctx->op.key != NULL)
+            return st;
+        release_unseen(ctx, batch);
+        if (st != ST_NO_MEMORY || limit == 1)
+            return st;
+        SOMETIMES(CLAIM_PARTIAL);
+        limit /= 2;
+        buf_reset(&ctx->res->body, SIZE_MAX);
+    }
 }
 
 /* Reads the terms and the limit, which some SDKs send in the body. The parameter has priority. */
@@ -273,8 +156,7 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
     if (st != ST_OK || claimed.location == NULL || claimed.number == NULL)
         return ST_NO_MEMORY;
     ctx->op.waiter = wait_waiter(ctx, i);
-    st = deliver_messages(ctx, &claimed.form, deliver_claimed, &said->terms, said->limit,
-                          &batch);
+    st = claim_messages(ctx, &claimed.form, said, &batch);
     ctx->op.waiter = NULL;
     if (st == ST_OK && batch.claim_id.text[0] != '\0') {
         *made = true;

@@ -42,10 +42,6 @@ handler_fn handle_message_delete;
 handler_fn handle_message_delete_many;
 handler_fn handle_message_pop;
 
-/* Writes messages as the document of the version: an array, or an object that contains it. */
-void write_messages(struct context *ctx, const struct message_form *form,
-                    const struct store_batch *batch);
-
 /*
  * Makes the checksums of a post, once. To make them for each listing, a page of a few long bodies
  * would take a second. NULL without the option.
@@ -89,41 +85,6 @@ handler_fn handle_claim_release;
 /* Space for the header Claim-Number (docs/api.md 12), NULL without memory; adds the header. */
 char *claim_number_reserve(struct context *ctx);
 void claim_number_add(struct context *ctx, char *text, uint64_t number);
-
-/* claims.c: encrypted bodies (docs/adr/0012-encryption.md), and delivery to workers */
-
-/*
- * Decrypts the encrypted bodies of the first `count` messages of the context's queue. ST_NO_KEY,
- * ST_DAMAGED, explained; ST_NO_MEMORY: another call continues.
- */
-enum status decrypt_batch(struct context *ctx, struct store_batch *batch, size_t count);
-
-/*
- * Replaces encrypted bodies by those that `opened` has decrypted. ST_UNCONFIRMED: `opened` lacks
- * one, so the store delivered a message that it must not.
- */
-enum status decrypt_reuse(struct store_batch *batch, const struct store_batch *opened);
-
-/*
- * Responses that deliver messages to a worker (claim, pop).
- *
- * If a message is delivered but not in the response, the worker does not get it before the claim
- * expires. So memory for the response comes first. The store delivers only messages that fit, and
- * tells how much space the next attempt needs.
- */
-
-/* Delivers up to `limit` messages. Obeys out->capacity and out->opened (struct store_batch). */
-typedef enum status
-deliver_fn(struct context *ctx, const void *terms, size_t limit, struct store_batch *out);
-
-/*
- * Calls `deliver` until its messages are decrypted and fit the memory reserved in res->body for
- * documents of this form. After ST_OK, writing them cannot fail. ST_NO_MEMORY, and other statuses
- * of `deliver`: no message was delivered.
- */
-enum status deliver_messages(struct context *ctx, const struct message_form *form,
-                             deliver_fn *deliver, const void *terms, size_t limit,
-                             struct store_batch *out);
 
 /* subscriptions.c */
 handler_fn handle_subscription_list;

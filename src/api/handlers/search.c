@@ -1,4 +1,5 @@
 /* Search in the messages of a queue (docs/api.md 26.5). */
+#include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
 #include "api/wire/message.h"
 #include "api/wire/query.h"

@@ -1,4 +1,4 @@
-#include "api/handlers/handlers.h"
+#include "api/handlers/pop.h"
 
 #include "support/check_main.h"
 
@@ -15,7 +15,7 @@ message(const char *id, struct bytes body)
     return m;
 }
 
-START_TEST(sealed_messages_are_shown_as_they_were_opened)
+START_TEST(a_pop_returns_the_bodies_that_it_has_decrypted)
 {
     struct store_message taken[] = {message("a", sealed), message("b", bytes_str("1")),
                                     message("c", sealed)};
@@ -25,14 +25,14 @@ START_TEST(sealed_messages_are_shown_as_they_were_opened)
     struct store_batch batch = {.messages = taken, .count = 3};
     const struct store_batch opened = {.messages = shown, .count = 3};
 
-    ck_assert_int_eq(decrypt_reuse(&batch, &opened), ST_OK);
+    ck_assert_int_eq(pop_reuse_decrypted(&batch, &opened), ST_OK);
     ck_assert(bytes_equal_str(taken[0].body, "2"));
     ck_assert(bytes_equal_str(taken[1].body, "1"));
     ck_assert(bytes_equal_str(taken[2].body, "4"));
 }
 
-/* A store on Redis shows whatever Redis answers. */
-START_TEST(a_sealed_message_that_was_not_opened_is_not_shown)
+/* A store on Redis returns what Redis responds. */
+START_TEST(an_encrypted_body_is_never_returned)
 {
     struct store_message taken[] = {message("a", sealed), message("b", sealed)};
     struct store_message shown[] = {message("a", bytes_str("2"))};
@@ -40,6 +40,6 @@ START_TEST(a_sealed_message_that_was_not_opened_is_not_shown)
     const struct store_batch none = STORE_BATCH_INIT;
     const struct store_batch opened = {.messages = shown, .count = 1};
 
-    ck_assert_int_eq(decrypt_reuse(&batch, &none), ST_UNCONFIRMED);
-    ck_assert_int_eq(decrypt_reuse(&batch, &opened), ST_UNCONFIRMED);
+    ck_assert_int_eq(pop_reuse_decrypted(&batch, &none), ST_UNCONFIRMED);
+    ck_assert_int_eq(pop_reuse_decrypted(&batch, &opened), ST_UNCONFIRMED);
 }
