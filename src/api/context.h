@@ -266,7 +266,7 @@ extern const struct api_steps steps_testapi; /* testapi/decorator.c */
 /* A version that is enabled. */
 struct served {
     const struct version *version;
-    struct resources resources; /* owned */
+    struct route_resources resources; /* owned */
 };
 
 struct api {

@@ -42,7 +42,7 @@ allow_add(char *list, const char *name)
 }
 
 enum status
-resources_build(struct mem *mem, const struct route *rows, struct resources *out)
+resources_build(struct mem *mem, const struct route *rows, struct route_resources *out)
 {
     /* In alphabetical order, as Zaqar does. */
     static const enum method order[] = {METHOD_DELETE, METHOD_GET,  METHOD_HEAD,
@@ -55,7 +55,7 @@ resources_build(struct mem *mem, const struct route *rows, struct resources *out
     all = mem_calloc(mem, rows_count, sizeof(*all));
     if (all == NULL)
         return ST_NO_MEMORY;
-    *out = (struct resources){.all = all};
+    *out = (struct route_resources){.all = all};
     for (const struct route *row = rows; row < rows + rows_count; row++) {
         const char *parameter;
         struct bytes path = pattern_split(row->pattern, &parameter);
@@ -81,10 +81,10 @@ resources_build(struct mem *mem, const struct route *rows, struct resources *out
 }
 
 void
-resources_free(struct mem *mem, struct resources *resources)
+resources_free(struct mem *mem, struct route_resources *resources)
 {
     mem_free(mem, resources->all);
-    *resources = (struct resources){.all = NULL};
+    *resources = (struct route_resources){.all = NULL};
 }
 
 /* ------------------------------------------------------------------ paths */
@@ -128,7 +128,7 @@ resource_matches(const struct resource *r, const struct path *path)
 }
 
 const struct resource *
-resource_find(const struct resources *resources, const struct path *path)
+resource_find(const struct route_resources *resources, const struct path *path)
 {
     for (size_t i = 0; i < resources->count; i++)
         if (resource_matches(&resources->all[i], path))

@@ -94,7 +94,7 @@ struct resource {
     char allow_all[56];                         /* "GET, HEAD, OPTIONS": for 405 */
 };
 
-struct resources {
+struct route_resources {
     struct resource *all; /* owned */
     size_t count;
 };
@@ -104,15 +104,15 @@ struct resources {
  * parameter comes first. ST_NO_MEMORY.
  */
 enum status
-resources_build(struct mem *mem, const struct route *rows, struct resources *out);
-void resources_free(struct mem *mem, struct resources *resources);
+resources_build(struct mem *mem, const struct route *rows, struct route_resources *out);
+void resources_free(struct mem *mem, struct route_resources *resources);
 
 /* ST_NO_PATH: no resource can have such a path. ST_NO_MEMORY. */
 enum status path_split(struct arena *arena, struct bytes text, struct path *out);
 
 /* The resource of this path. NULL if there is none. */
 const struct resource *
-resource_find(const struct resources *resources, const struct path *path);
+resource_find(const struct route_resources *resources, const struct path *path);
 
 /*
  * The row for a request of this method with these parameters. NULL if the resource lacks the

@@ -8,19 +8,19 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-struct line {
+struct job_queue {
     struct executor_job *first, **last;
     size_t waiting;
 };
 
-enum { GO_FIRST, OTHERS, LINES };
+enum { GO_FIRST, OTHERS, QUEUES };
 
 /* A thread. An idle one gets its next job from the submitter, and is woken without the
  * lock. So it need not lock or read the queues. */
-struct worker {
+struct executor_thread {
     struct executor *executor;
     pthread_t thread;
-    struct worker *next; /* next idle one */
+    struct executor_thread *next; /* next idle one */
     sem_t given;
     struct executor_job *job; /* NULL: the thread ends */
 };
@@ -28,33 +28,33 @@ struct worker {
 struct executor {
     struct mem *mem;
     struct lock lock; /* guards what follows up to `closing` */
-    struct line lines[LINES];
-    struct worker *idle; /* latest one first; not NULL: the queues are empty */
+    struct job_queue queues[QUEUES];
+    struct executor_thread *idle; /* latest one first; not NULL: the queues are empty */
     bool closing;
     size_t capacity;     /* of each queue */
     size_t worker_count; /* started */
-    struct worker workers[];
+    struct executor_thread workers[];
 };
 
 /* The oldest priority job, else the oldest other job; NULL: there is none. */
 static struct executor_job *
 job_pop(struct executor *e)
 {
-    struct line *l = &e->lines[e->lines[GO_FIRST].waiting > 0 ? GO_FIRST : OTHERS];
-    struct executor_job *job = l->first;
+    struct job_queue *q = &e->queues[e->queues[GO_FIRST].waiting > 0 ? GO_FIRST : OTHERS];
+    struct executor_job *job = q->first;
 
     if (job == NULL)
         return NULL;
-    l->first = job->next;
-    if (l->first == NULL)
-        l->last = &l->first;
-    l->waiting--;
+    q->first = job->next;
+    if (q->first == NULL)
+        q->last = &q->first;
+    q->waiting--;
     return job;
 }
 
 /* Waits for a job; NULL: the executor closes. */
 static struct executor_job *
-worker_next_job(struct worker *w)
+worker_next_job(struct executor_thread *w)
 {
     struct executor *e = w->executor;
     struct executor_job *job;
@@ -91,7 +91,7 @@ start_workers(struct executor *e, size_t count)
     enum status st = ST_OK;
 
     while (st == ST_OK && e->worker_count < count) {
-        struct worker *w = &e->workers[e->worker_count];
+        struct executor_thread *w = &e->workers[e->worker_count];
 
         w->executor = e;
         (void)sem_init(&w->given, 0, 0); /* cannot fail for 0 */
@@ -111,13 +111,14 @@ executor_open(const struct executor_config *config, struct executor **out)
     enum status st;
 
     ENSURE(config->threads > 0);
-    e = mem_calloc(config->mem, 1, sizeof(*e) + config->threads * sizeof(struct worker));
+    e = mem_calloc(config->mem, 1,
+                   sizeof(*e) + config->threads * sizeof(struct executor_thread));
     if (e == NULL)
         return ST_NO_MEMORY;
     e->mem = config->mem;
     e->capacity = config->line;
-    for (size_t i = 0; i < LINES; i++)
-        e->lines[i].last = &e->lines[i].first;
+    for (size_t i = 0; i < QUEUES; i++)
+        e->queues[i].last = &e->queues[i].first;
     lock_init(&e->lock);
     st = start_workers(e, config->threads);
     if (st != ST_OK) {
@@ -129,30 +130,30 @@ executor_open(const struct executor_config *config, struct executor **out)
 }
 
 static void
-give(struct worker *w, struct executor_job *job)
+give(struct executor_thread *w, struct executor_job *job)
 {
     w->job = job;
     (void)sem_post(&w->given);
 }
 
 static enum status
-submit(struct executor *e, struct line *l, struct executor_job *job)
+submit(struct executor *e, struct job_queue *q, struct executor_job *job)
 {
     enum status st = ST_OK;
-    struct worker *idle;
+    struct executor_thread *idle;
 
     lock_acquire(&e->lock);
     ENSURE(!e->closing);
     idle = e->idle;
     if (idle != NULL) {
         e->idle = idle->next;
-    } else if (l->waiting == e->capacity) {
+    } else if (q->waiting == e->capacity) {
         st = ST_UNAVAILABLE;
     } else {
         job->next = NULL;
-        *l->last = job;
-        l->last = &job->next;
-        l->waiting++;
+        *q->last = job;
+        q->last = &job->next;
+        q->waiting++;
     }
     lock_release(&e->lock);
     if (idle != NULL)
@@ -163,19 +164,19 @@ submit(struct executor *e, struct line *l, struct executor_job *job)
 enum status
 executor_submit(struct executor *e, struct executor_job *job)
 {
-    return submit(e, &e->lines[OTHERS], job);
+    return submit(e, &e->queues[OTHERS], job);
 }
 
 enum status
 executor_submit_first(struct executor *e, struct executor_job *job)
 {
-    return submit(e, &e->lines[GO_FIRST], job);
+    return submit(e, &e->queues[GO_FIRST], job);
 }
 
 void
 executor_close(struct executor *e)
 {
-    struct worker *idle;
+    struct executor_thread *idle;
 
     if (e == NULL)
         return;
@@ -185,7 +186,7 @@ executor_close(struct executor *e)
     e->idle = NULL;
     lock_release(&e->lock);
     while (idle != NULL) {
-        struct worker *next = idle->next;
+        struct executor_thread *next = idle->next;
 
         give(idle, NULL);
         idle = next;

@@ -21,14 +21,14 @@ invariant_context(const char *id)
 /* The line is built by hand, since printf() may allocate, and locks a stream. */
 enum { TEXT_CAP = 200 };
 
-struct line {
+struct failure_line {
     char text[1024];
     size_t len;
 };
 
 /* Appends a text, but leaves space for the rest of the line. */
 static void
-put(struct line *line, const char *text)
+put(struct failure_line *line, const char *text)
 {
     size_t len = strnlen(text, TEXT_CAP);
 
@@ -39,7 +39,7 @@ put(struct line *line, const char *text)
 }
 
 static void
-put_number(struct line *line, int64_t number)
+put_number(struct failure_line *line, int64_t number)
 {
     char digits[24];
     size_t at = sizeof(digits) - 1;
@@ -57,7 +57,8 @@ put_number(struct line *line, int64_t number)
 /* Writes the line with one write(), so that lines of other processes do not mix with
  * it. */
 static _Noreturn void
-put_place_and_abort(struct line *line, const char *file, int number, const char *function)
+put_place_and_abort(struct failure_line *line, const char *file, int number,
+                    const char *function)
 {
     const char *id = context;
 
@@ -81,7 +82,7 @@ put_place_and_abort(struct line *line, const char *file, int number, const char 
 void
 invariant_broken(const char *expected, const char *file, int line, const char *function)
 {
-    struct line text = {.len = 0};
+    struct failure_line text = {.len = 0};
 
     put(&text, "claimd: broken invariant: ");
     put(&text, expected);
@@ -92,7 +93,7 @@ void
 invariant_unequal(int64_t a, int64_t b, const char *expected, const char *file, int line,
                   const char *function)
 {
-    struct line text = {.len = 0};
+    struct failure_line text = {.len = 0};
 
     put(&text, "claimd: broken invariant: ");
     put(&text, expected);

@@ -21,7 +21,7 @@ enum { LINE_CAP = 4096 /* including the line feed */, TEXT_CAP = 512 };
 /* The end of each line: "}" and a line feed. */
 enum { LINE_END = 2 };
 
-struct line {
+struct log_line {
     char *text; /* LINE_CAP bytes */
     size_t len;
     bool full; /* the line was cut */
@@ -33,7 +33,7 @@ static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
 
 static void
-put(struct line *line, const char *text, size_t len)
+put(struct log_line *line, const char *text, size_t len)
 {
     size_t space = LINE_CAP - LINE_END - line->len;
 
@@ -46,14 +46,14 @@ put(struct line *line, const char *text, size_t len)
 }
 
 static void
-put_str(struct line *line, const char *text)
+put_str(struct log_line *line, const char *text)
 {
     put(line, text, strlen(text));
 }
 
 /* Adds the first character of a text, or an escape for it. Returns its length in bytes. */
 static size_t
-put_char(struct line *line, struct bytes text, bool json)
+put_char(struct log_line *line, struct bytes text, bool json)
 {
     uint32_t point = 0;
     const size_t len = utf8_next(text, &point);
@@ -89,7 +89,7 @@ cut_text(struct bytes text)
 }
 
 static void
-put_quoted(struct line *line, struct bytes text, bool json)
+put_quoted(struct log_line *line, struct bytes text, bool json)
 {
     put_str(line, "\"");
     text = cut_text(text);
@@ -103,7 +103,7 @@ put_quoted(struct line *line, struct bytes text, bool json)
 
 /* Adds a whole field, or nothing if the line has no space for it. */
 static void
-put_field(struct line *line, const struct log *log, const struct log_field *field)
+put_field(struct log_line *line, const struct log *log, const struct log_field *field)
 {
     size_t before = line->len;
     bool plain =
@@ -136,7 +136,7 @@ static size_t
 format_line(const struct log *log, enum log_level level, const char *event,
             const struct log_field *fields, size_t count, char out[LINE_CAP])
 {
-    struct line line = {.text = out};
+    struct log_line line = {.text = out};
     char when[CLOCK_TEXT_CAP];
 
     if (log->priorities)

@@ -147,7 +147,7 @@ address_check(const char *text, struct reason *why)
 }
 
 enum status
-address_parse(const char *text, struct address *out, struct reason *why)
+address_parse(const char *text, struct listen_address *out, struct reason *why)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM,
@@ -179,7 +179,7 @@ address_parse(const char *text, struct address *out, struct reason *why)
 }
 
 static bool
-is_loopback(const struct address *address)
+is_loopback(const struct listen_address *address)
 {
     const struct sockaddr_in *v4 = (const void *)&address->sock.any;
     const struct sockaddr_in6 *v6 = (const void *)&address->sock.any;
@@ -364,7 +364,7 @@ check_socket(int fd)
 bool
 listen_inherit(int fd, enum listen_kind kind, struct listen_entry *out, const char **why)
 {
-    struct address address = {.len = sizeof(address.sock)};
+    struct listen_address address = {.len = sizeof(address.sock)};
     int flags;
 
     *why = check_socket(fd);
@@ -392,7 +392,7 @@ is_unix_socket(const struct listener *l)
 
 /* True if a server answers on this Unix socket. */
 static bool
-has_live_server(const struct address *address)
+has_live_server(const struct listen_address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool live;

@@ -18,7 +18,7 @@
 /* Longest text address_text() writes, with its NUL. */
 #define ADDRESS_TEXT_CAP (sizeof(((struct sockaddr_un *)NULL)->sun_path) + 64)
 
-struct address {
+struct listen_address {
     union {
         struct sockaddr any;
         struct sockaddr_storage storage;
@@ -32,7 +32,8 @@ enum status address_check(const char *text, struct reason *why);
 
 /* Reads a listening address, and looks up its name: the first result counts. ST_BAD_VALUE; ST_IO:
  * the name has no address. Both with a reason. */
-enum status address_parse(const char *text, struct address *out, struct reason *why);
+enum status
+address_parse(const char *text, struct listen_address *out, struct reason *why);
 
 /* Writes an address as address_parse() reads it. "unix" for an unnamed socket. */
 void address_text(const struct sockaddr *sock, socklen_t len, char out[ADDRESS_TEXT_CAP]);
@@ -46,13 +47,13 @@ struct listener_access {
 struct listener {
     struct source source; /* of the server's epoll set */
     enum listen_kind kind;
-    bool watched;           /* in the server's epoll set */
-    bool inherited;         /* another process has the socket, too, and keeps it */
-    int fd;                 /* owned; -1 when closed */
-    bool loopback;          /* TCP: 127.0.0.0/8 or ::1, for programs of this machine */
-    struct address address; /* with the real port */
-    char text[ADDRESS_TEXT_CAP]; /* of `address` */
-    dev_t device;                /* with `inode` the identity of the Unix socket's file */
+    bool watched;   /* in the server's epoll set */
+    bool inherited; /* another process has the socket, too, and keeps it */
+    int fd;         /* owned; -1 when closed */
+    bool loopback;  /* TCP: 127.0.0.0/8 or ::1, for programs of this machine */
+    struct listen_address address; /* with the real port */
+    char text[ADDRESS_TEXT_CAP];   /* of `address` */
+    dev_t device; /* with `inode` the identity of the Unix socket's file */
     ino_t inode;
 };
 

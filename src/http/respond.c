@@ -507,7 +507,7 @@ sent_bytes(int fd)
 }
 
 /* A claim to release, by the executor if the store blocks. */
-struct release {
+struct claim_release {
     struct executor_job job;
     const struct server_config *config;
     struct store_queue queue;
@@ -517,7 +517,7 @@ struct release {
 };
 
 static void
-release_claim(const struct release *r)
+release_claim(const struct claim_release *r)
 {
     const struct server_config *config = r->config;
     enum status st;
@@ -533,7 +533,7 @@ release_claim(const struct release *r)
 static void
 run_release(struct executor_job *job)
 {
-    struct release *r = container_of(job, struct release, job);
+    struct claim_release *r = container_of(job, struct claim_release, job);
 
     release_claim(r);
     mem_free(r->config->mem, r);
@@ -547,12 +547,12 @@ static void
 release_unreceived(const struct worker *w, const struct exchange *ex, bool unseen)
 {
     const struct server_config *config = w->shared->config;
-    const struct release here = {.config = config,
-                                 .queue = ex->response.claim_queue,
-                                 .claim_id = ex->response.claim_id,
-                                 .unseen = unseen};
+    const struct claim_release here = {.config = config,
+                                       .queue = ex->response.claim_queue,
+                                       .claim_id = ex->response.claim_id,
+                                       .unseen = unseen};
     const struct store_queue *queue = &here.queue;
-    struct release *r;
+    struct claim_release *r;
     char *at;
 
     if (!config->store->blocks) {

@@ -64,7 +64,7 @@ add_segment(struct segments *s, struct segment segment)
     return 0;
 }
 
-struct listing {
+struct segment_list {
     struct segments *segments;
     int error;
 };
@@ -72,7 +72,7 @@ struct listing {
 static void
 note_name(void *arg, const char *name)
 {
-    struct listing *l = arg;
+    struct segment_list *l = arg;
     struct segments *s = l->segments;
     struct segment segment = {0, 0};
     char again[DISK_NAME_CAP];
@@ -157,7 +157,7 @@ segments_adopt_spares(struct segments *s)
 int
 segments_list(struct segments *s)
 {
-    struct listing l = {s, 0};
+    struct segment_list l = {s, 0};
     int error = disk_list(s->disk, note_name, &l);
 
     if (error == 0)

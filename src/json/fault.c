@@ -5,14 +5,14 @@
 #include <stdio.h>
 
 /* A fault: its place, and what is wrong there or was expected. */
-struct fault {
+struct json_fault {
     const unsigned char *at;
     const char *wrong; /* NULL: `expected` is missing */
     const char *expected;
 };
 
 static void
-fault_in_string(struct fault *f, const unsigned char *end)
+fault_in_string(struct json_fault *f, const unsigned char *end)
 {
     const char *why;
     const unsigned char *at = json_string_fault(f->at + 1, end, &why);
@@ -25,7 +25,7 @@ fault_in_string(struct fault *f, const unsigned char *end)
 
 /* Describes a text that is no value. */
 static void
-fault_in_value(struct fault *f, const struct json_scan *s, struct bytes text)
+fault_in_value(struct json_fault *f, const struct json_scan *s, struct bytes text)
 {
     f->expected = "a value";
     if (f->at == s->end)
@@ -40,9 +40,9 @@ fault_in_value(struct fault *f, const struct json_scan *s, struct bytes text)
 }
 
 static void
-fault_find(struct fault *f, const struct json_scan *s, struct bytes text)
+fault_find(struct json_fault *f, const struct json_scan *s, struct bytes text)
 {
-    *f = (struct fault){.at = s->fault};
+    *f = (struct json_fault){.at = s->fault};
     switch (s->wanted) {
     case SCAN_WANTS_VALUE:
         fault_in_value(f, s, text);
@@ -83,7 +83,7 @@ find_place(struct bytes text, const unsigned char *at, size_t *line, size_t *col
 }
 
 static void
-fault_describe(const struct fault *f, struct bytes text, const unsigned char *end,
+fault_describe(const struct json_fault *f, struct bytes text, const unsigned char *end,
                struct reason *out)
 {
     size_t line, column;
@@ -107,7 +107,7 @@ json_fault(struct bytes body, struct reason *out)
 {
     struct json_scan s;
     struct json_scan_value top;
-    struct fault f;
+    struct json_fault f;
 
     if (body.len == 0) {
         (void)reason_give(out, ST_BAD_BODY, "a body is required");
@@ -120,7 +120,7 @@ json_fault(struct bytes body, struct reason *out)
         (void)reason_give(out, ST_BAD_BODY, "the body must be an object or an array");
         return true;
     } else if (json_scan_end(&s) != ST_OK) {
-        f = (struct fault){.at = s.at, .expected = "the end of the text"};
+        f = (struct json_fault){.at = s.at, .expected = "the end of the text"};
     } else {
         return false;
     }

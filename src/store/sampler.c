@@ -19,7 +19,7 @@ enum {
 };
 
 /* A sample without its time, which all queues share. All zero: nothing happened in an empty queue. */
-struct record {
+struct history_record {
     uint32_t missing; /* 1: there is no sample */
     uint32_t ready, delayed, claimed;
     uint32_t ready_age, claim_age; /* seconds + 1; 0: none */
@@ -27,19 +27,20 @@ struct record {
     uint32_t expired;
 };
 
-struct counters {
+struct sampled_counters {
     uint64_t counts[STORE_QUEUE_COUNTERS];
     struct store_expired expired;
 };
 
 /* A queue. The sample with number n is in block n / BLOCK % BLOCKS. A block of zeros is not allocated. */
-struct series {
+struct history_series {
     struct hashnode node; /* in sampler.series */
     struct list link;     /* in sampler.all */
     uint64_t first, seen; /* numbers of the first and the last sample */
-    struct record *blocks[BLOCKS];
-    struct counters last, logged; /* at the last sample; when the last line was logged */
-    struct store_queue where;     /* its texts are behind this structure */
+    struct history_record *blocks[BLOCKS];
+    struct sampled_counters last,
+        logged;               /* at the last sample; when the last line was logged */
+    struct store_queue where; /* its texts are behind this structure */
     char text[];
 };
 
@@ -73,26 +74,27 @@ address_hash(const struct sampler *s, const struct store_queue *where)
 static bool
 is_series_of(const struct hashnode *node, const void *where)
 {
-    return store_queue_equal(&container_of(node, const struct series, node)->where,
-                             where);
+    return store_queue_equal(
+        &container_of(node, const struct history_series, node)->where, where);
 }
 
-static struct series *
+static struct history_series *
 series_find(const struct sampler *s, const struct store_queue *where)
 {
     struct hashnode *node =
         hashmap_find(&s->series, address_hash(s, where), is_series_of, where);
 
     lock_assert_held(&s->lock);
-    return node == NULL ? NULL : container_of(node, struct series, node);
+    return node == NULL ? NULL : container_of(node, struct history_series, node);
 }
 
 /* NULL: there are enough, or no memory. */
-static struct series *
+static struct history_series *
 series_add(struct sampler *s, const struct store_queue *where)
 {
-    const size_t size = sizeof(struct series) + where->project.len + where->name.len;
-    struct series *q;
+    const size_t size =
+        sizeof(struct history_series) + where->project.len + where->name.len;
+    struct history_series *q;
     char *to;
 
     lock_assert_held(&s->lock);
@@ -113,7 +115,7 @@ series_add(struct sampler *s, const struct store_queue *where)
 }
 
 static void
-series_free(struct sampler *s, struct series *q)
+series_free(struct sampler *s, struct history_series *q)
 {
     hashmap_remove(&s->series, &q->node);
     list_remove(&q->link);
@@ -132,10 +134,11 @@ all_zero(const void *data, size_t size)
 
 /* Sets the sample with this number, over the one an hour before. */
 static void
-series_put(struct sampler *s, struct series *q, uint64_t number, const struct record *r)
+series_put(struct sampler *s, struct history_series *q, uint64_t number,
+           const struct history_record *r)
 {
     const size_t size = BLOCK * sizeof(*r);
-    struct record **block = &q->blocks[number / BLOCK % BLOCKS];
+    struct history_record **block = &q->blocks[number / BLOCK % BLOCKS];
 
     lock_assert_held(&s->lock);
     if (*block == NULL && all_zero(r, sizeof(*r)))
@@ -153,17 +156,17 @@ series_put(struct sampler *s, struct series *q, uint64_t number, const struct re
     }
 }
 
-static struct record
-series_get(const struct series *q, uint64_t number)
+static struct history_record
+series_get(const struct history_series *q, uint64_t number)
 {
-    const struct record *block = q->blocks[number / BLOCK % BLOCKS];
+    const struct history_record *block = q->blocks[number / BLOCK % BLOCKS];
 
-    return block == NULL ? (struct record){.missing = 0} : block[number % BLOCK];
+    return block == NULL ? (struct history_record){.missing = 0} : block[number % BLOCK];
 }
 
 /* The number of the first sample of the queue that is still kept, at most `most` back. */
 static uint64_t
-series_begin(const struct sampler *s, const struct series *q, uint64_t most)
+series_begin(const struct sampler *s, const struct history_series *q, uint64_t most)
 {
     const uint64_t begin = s->count > most ? s->count - most : 0;
 
@@ -195,13 +198,14 @@ static void
 sample_queue(struct sampler *s, const struct store_queue_metrics *m)
 {
     const struct store_queue where = store_queue_metrics_address(m);
-    struct record r = {.ready = narrow(m->here.claimable),
-                       .delayed = narrow(m->here.delayed),
-                       .claimed = narrow(m->here.claimed),
-                       .ready_age = narrow_age(m->has_oldest, m->age_ms),
-                       .claim_age = narrow_age(m->here.claims > 0, m->claimed_age_ms)};
-    struct counters now = {.expired = m->expired};
-    struct series *q;
+    struct history_record r = {.ready = narrow(m->here.claimable),
+                               .delayed = narrow(m->here.delayed),
+                               .claimed = narrow(m->here.claimed),
+                               .ready_age = narrow_age(m->has_oldest, m->age_ms),
+                               .claim_age =
+                                   narrow_age(m->here.claims > 0, m->claimed_age_ms)};
+    struct sampled_counters now = {.expired = m->expired};
+    struct history_series *q;
 
     memcpy(now.counts, m->counts, sizeof(now.counts));
     lock_acquire(&s->lock);
@@ -228,11 +232,11 @@ static void
 sample_end(struct sampler *s, int64_t now_ms)
 {
     const uint64_t most = s->config.store->blocks ? UNSEEN_MOST : 0;
-    const struct record missing = {.missing = 1};
+    const struct history_record missing = {.missing = 1};
 
     lock_acquire(&s->lock);
     for (struct list *at = s->all.next, *next; at != &s->all; at = next) {
-        struct series *q = container_of(at, struct series, link);
+        struct history_series *q = container_of(at, struct history_series, link);
 
         next = at->next;
         if (s->count - q->seen > most)
@@ -247,10 +251,10 @@ sample_end(struct sampler *s, int64_t now_ms)
 /* ------------------------------------------------------------------ the log */
 
 static void
-log_queue(struct sampler *s, struct series *q)
+log_queue(struct sampler *s, struct history_series *q)
 {
     const char *kind = q->where.kind == STORE_TOPIC ? "topic" : "queue";
-    const struct counters *now = &q->last, *last = &q->logged;
+    const struct sampled_counters *now = &q->last, *last = &q->logged;
     const uint64_t unread = growth(last->expired.unread, now->expired.unread);
     const uint64_t moved = growth(last->counts[STORE_QUEUE_DEAD_LETTERED],
                                   now->counts[STORE_QUEUE_DEAD_LETTERED]);
@@ -295,7 +299,7 @@ log_all(struct sampler *s, struct store_op *op)
         log_rest(s, &all);
     lock_acquire(&s->lock);
     for (struct list *at = s->all.next; at != &s->all; at = at->next)
-        log_queue(s, container_of(at, struct series, link));
+        log_queue(s, container_of(at, struct history_series, link));
     lock_release(&s->lock);
 }
 
@@ -360,7 +364,7 @@ sampler_main(void *arg)
 /* ------------------------------------------------------------------ reading */
 
 static void
-sample_fill(const struct record *r, int64_t at_ms, struct store_sample *out)
+sample_fill(const struct history_record *r, int64_t at_ms, struct store_sample *out)
 {
     *out = (struct store_sample){.at_ms = at_ms,
                                  .ready = r->ready,
@@ -376,14 +380,14 @@ enum status
 sampler_read(struct sampler *s, const struct store_queue *where, struct store_sample *out,
              size_t *count)
 {
-    const struct series *q;
+    const struct history_series *q;
 
     *count = 0;
     lock_acquire(&s->lock);
     q = series_find(s, where);
     if (q != NULL)
         for (uint64_t n = series_begin(s, q, SAMPLER_SAMPLES); n < s->count; n++) {
-            const struct record r = series_get(q, n);
+            const struct history_record r = series_get(q, n);
 
             if (r.missing == 0)
                 sample_fill(&r, s->times[n % SAMPLER_SAMPLES], &out[(*count)++]);
@@ -395,7 +399,7 @@ sampler_read(struct sampler *s, const struct store_queue *where, struct store_sa
 bool
 sampler_rates(struct sampler *s, const struct store_queue *where, struct store_rates *out)
 {
-    const struct series *q;
+    const struct history_series *q;
     uint64_t begin = 0;
     int64_t span_ms = 0;
 
@@ -404,7 +408,7 @@ sampler_rates(struct sampler *s, const struct store_queue *where, struct store_r
     q = series_find(s, where);
     if (q != NULL && (begin = series_begin(s, q, MINUTE)) < s->count) {
         for (uint64_t n = begin; n < s->count; n++) {
-            const struct record r = series_get(q, n);
+            const struct history_record r = series_get(q, n);
 
             for (size_t i = 0; i < STORE_QUEUE_COUNTERS; i++)
                 out->counts[i] += r.counts[i];
@@ -472,7 +476,7 @@ sampler_close(struct sampler *s)
     if (s->started)
         (void)pthread_join(s->thread, NULL);
     while (!list_empty(&s->all))
-        series_free(s, container_of(s->all.next, struct series, link));
+        series_free(s, container_of(s->all.next, struct history_series, link));
     hashmap_fini(&s->series);
     (void)pthread_cond_destroy(&s->stop);
     lock_fini(&s->lock);

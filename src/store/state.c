@@ -124,7 +124,7 @@ check_record(const struct store_record *r, size_t i, struct store_flaw *flaw)
 }
 
 /* A text that must be unique, its kind, and its record. */
-struct key {
+struct unique_key {
     struct bytes text;
     enum { MESSAGE_ID, CLAIM_NUMBER, SUBSCRIPTION_NUMBER, SUBSCRIBER } what;
     size_t index;
@@ -134,7 +134,7 @@ struct key {
 static int
 compare(const void *a, const void *b)
 {
-    const struct key *x = a, *y = b;
+    const struct unique_key *x = a, *y = b;
     int order = x->what != y->what ? (int)x->what - (int)y->what
                                    : bytes_compare(x->text, y->text);
 
@@ -143,25 +143,27 @@ compare(const void *a, const void *b)
 
 /* Adds the keys of a record. Returns their number. */
 static size_t
-add_keys(struct key *keys, size_t count, const struct store_record *r, size_t i)
+add_keys(struct unique_key *keys, size_t count, const struct store_record *r, size_t i)
 {
     if (r->kind == STORE_RECORD_MESSAGE && r->message.id.text[0] != '\0')
-        keys[count++] = (struct key){store_id_bytes(&r->message.id), MESSAGE_ID, i, NULL};
+        keys[count++] =
+            (struct unique_key){store_id_bytes(&r->message.id), MESSAGE_ID, i, NULL};
     if (r->kind == STORE_RECORD_MESSAGE && r->message.claim != NULL &&
         r->message.claim->id.text[0] != '\0')
-        keys[count++] = (struct key){number_text(&r->message.claim->id), CLAIM_NUMBER, i,
-                                     r->message.claim};
+        keys[count++] = (struct unique_key){number_text(&r->message.claim->id),
+                                            CLAIM_NUMBER, i, r->message.claim};
     if (r->kind == STORE_RECORD_SUBSCRIPTION) {
         if (r->subscription.id.text[0] != '\0')
-            keys[count++] = (struct key){number_text(&r->subscription.id),
-                                         SUBSCRIPTION_NUMBER, i, NULL};
-        keys[count++] = (struct key){r->subscription.subscriber, SUBSCRIBER, i, NULL};
+            keys[count++] = (struct unique_key){number_text(&r->subscription.id),
+                                                SUBSCRIPTION_NUMBER, i, NULL};
+        keys[count++] =
+            (struct unique_key){r->subscription.subscriber, SUBSCRIBER, i, NULL};
     }
     return count;
 }
 
 static enum status
-check_twice(struct key *keys, size_t count, struct store_flaw *flaw)
+check_twice(struct unique_key *keys, size_t count, struct store_flaw *flaw)
 {
     static const struct {
         const char *member, *what;
@@ -191,7 +193,7 @@ store_records_check(struct mem *mem, const struct store_record *records, size_t 
                     struct store_flaw *flaw)
 {
     enum status st = ST_OK;
-    struct key *keys;
+    struct unique_key *keys;
     size_t keyed = 0;
 
     if (count > STORE_APPLY_MOST)

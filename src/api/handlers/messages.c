@@ -487,20 +487,20 @@ handle_message_delete(struct context *ctx)
 /* ------------------------------------------------------------------ by ids */
 
 /* The messages to delete, and the claims, one of which must hold each message, if any. */
-struct selection {
+struct delete_selection {
     struct bytes *ids, *claims;
     size_t count, claim_count;
     bool strict; /* message_delete_with_claim_id: there must be claims */
 };
 
 static enum status
-read_selection(struct context *ctx, struct selection *out)
+read_selection(struct context *ctx, struct delete_selection *out)
 {
     const struct api_limits *l = ctx->limits;
     enum status st;
 
-    *out = (struct selection){.strict = ctx->version->reads_claim_ids &&
-                                        l->message_delete_with_claim_id};
+    *out = (struct delete_selection){.strict = ctx->version->reads_claim_ids &&
+                                               l->message_delete_with_claim_id};
     st = context_read_list(ctx, "ids", l->max_messages_per_page, "max_messages_per_page",
                            &out->ids, &out->count);
     if (st != ST_OK || !ctx->version->reads_claim_ids)
@@ -510,7 +510,7 @@ read_selection(struct context *ctx, struct selection *out)
 }
 
 static enum status
-delete_ids(struct context *ctx, const struct selection *sel)
+delete_ids(struct context *ctx, const struct delete_selection *sel)
 {
     enum status st = store_message_delete(
         ctx->store, &ctx->op, &ctx->queue,
@@ -534,7 +534,7 @@ delete_ids(struct context *ctx, const struct selection *sel)
 enum status
 handle_message_delete_many(struct context *ctx)
 {
-    struct selection sel;
+    struct delete_selection sel;
     enum status st = read_selection(ctx, &sel);
 
     if (st != ST_OK)
@@ -555,7 +555,7 @@ handle_message_delete_many(struct context *ctx)
 enum status
 handle_message_pop(struct context *ctx)
 {
-    struct selection sel;
+    struct delete_selection sel;
     size_t limit = 0;
     enum status st = read_selection(ctx, &sel);
 

@@ -15,23 +15,23 @@ static const char *const sort_names[QUEUE_SORTS] = {"oldest_ready", "ready", "cl
                                                     "name"};
 
 /* The place of a queue in an order: by key, then by project and name. */
-struct place {
+struct ranked_place {
     uint64_t key;
     struct bytes project, name;
 };
 
-static struct place
+static struct ranked_place
 place_of(enum queue_sort sort, const struct store_queue_metrics *row)
 {
     const struct store_queue where = store_queue_metrics_address(row);
 
-    return (struct place){
+    return (struct ranked_place){
         queue_sort_key(sort, row->has_oldest, row->posted_ms, &row->here), where.project,
         where.name};
 }
 
 static int
-compare_places(const struct place *a, const struct place *b)
+compare_places(const struct ranked_place *a, const struct ranked_place *b)
 {
     int order = (a->key > b->key) - (a->key < b->key);
 
@@ -44,7 +44,7 @@ enum { KEY_DIGITS = 16 };
 
 /* KEY.PROJECT.NAME, in hexadecimal digits. Absent without memory. */
 static struct bytes
-marker_write(struct arena *arena, const struct place *place)
+marker_write(struct arena *arena, const struct ranked_place *place)
 {
     char *text =
         arena_alloc(arena, KEY_DIGITS + 2 * (place->project.len + place->name.len) + 2);
@@ -78,7 +78,7 @@ marker_read_text(struct arena *arena, struct bytes digits, struct bytes *out)
 }
 
 static enum status
-marker_read(struct arena *arena, struct bytes text, struct place *out)
+marker_read(struct arena *arena, struct bytes text, struct ranked_place *out)
 {
     const struct bytes key = bytes_cut(&text, '.'), project = bytes_cut(&text, '.');
     enum status st;
@@ -106,7 +106,7 @@ struct survey_parameters {
     struct bytes offset_text;              /* absent: no offset */
     size_t offset;                         /* rows of the snapshot in front of the page */
     bool has_marker;
-    struct place marker; /* the page begins behind it */
+    struct ranked_place marker; /* the page begins behind it */
 };
 
 /*
@@ -151,13 +151,13 @@ survey_begin(struct context *ctx, const struct survey_parameters *p,
 /* The number of rows in front of this place. */
 static size_t
 survey_rank(const struct survey_parameters *p, const struct survey_progress *s,
-            const struct place *place)
+            const struct ranked_place *place)
 {
     size_t low = 0, high = s->count;
 
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const struct place other = place_of(p->sort, s->best[middle]);
+        const struct ranked_place other = place_of(p->sort, s->best[middle]);
 
         if (compare_places(&other, place) < 0)
             low = middle + 1;
@@ -172,7 +172,7 @@ static void
 survey_add(const struct survey_parameters *p, struct survey_progress *s,
            const struct store_queue_metrics *row)
 {
-    const struct place place = place_of(p->sort, row);
+    const struct ranked_place place = place_of(p->sort, row);
     struct store_queue_metrics *space;
     size_t rank;
 
@@ -203,11 +203,11 @@ survey_note_place(struct survey_progress *s, const struct store_queue_metrics *l
     s->after_name_len = last->name_len;
 }
 
-static struct place
+static struct ranked_place
 survey_place(const struct survey_progress *s)
 {
-    return (struct place){0, bytes_of(s->after_project, s->after_project_len),
-                          bytes_of(s->after_name, s->after_name_len)};
+    return (struct ranked_place){0, bytes_of(s->after_project, s->after_project_len),
+                                 bytes_of(s->after_name, s->after_name_len)};
 }
 
 /* Reads queues until the page is known. ST_AGAIN: this slice is used up. */
@@ -500,7 +500,7 @@ handle_queue_survey(struct context *ctx)
         write_row(out, s->best[i], ctx->sampler);
     buf_byte(out, ']');
     if (s->more || s->early) {
-        const struct place last =
+        const struct ranked_place last =
             s->early ? survey_place(s) : place_of(p.sort, s->best[s->count - 1]);
 
         marker = marker_write(ctx->req->arena, &last);

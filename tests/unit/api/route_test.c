@@ -11,7 +11,7 @@ action_of(const struct version *v, enum method method, const char *path,
 {
     const struct resource *resource;
     const struct route *route;
-    struct resources resources;
+    struct route_resources resources;
     struct path split;
     struct query parsed;
 
