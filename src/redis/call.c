@@ -485,3 +485,10 @@ call_take_response(struct call *c)
     c->request.response = NULL;
     return response;
 }
+
+void
+call_copy_id(struct bytes text, struct store_id *out)
+{
+    (void)snprintf(out->text, sizeof(out->text), "%.*s", (int)text.len,
+                   text.len == 0 ? "" : text.data);
+}

@@ -302,4 +302,7 @@ void claim_ends_add(struct redis_store *s, const struct store_queue *where, int6
 enum status outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
                            const struct store_queue *where);
 
+/* Copies a text of a response as an id, cut if it is too long. */
+void call_copy_id(struct bytes text, struct store_id *out);
+
 #endif

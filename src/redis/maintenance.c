@@ -22,7 +22,7 @@
 #include "claimd/base/thread.h"
 #include "claimd/ds/hashmap.h"
 #include "redis/call.h"
-#include "redis/subscription_ops.h"
+#include "redis/delivery_ops.h"
 #include "redis/waiting.h"
 
 #include <poll.h>

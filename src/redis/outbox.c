@@ -1,7 +1,6 @@
 #include "redis/outbox.h"
-
 #include "claimd/base/invariant.h"
-#include "redis/subscription_ops.h"
+#include "redis/delivery_ops.h"
 #include "redis/waiting.h"
 
 #include <stdlib.h>

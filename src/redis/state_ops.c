@@ -1,6 +1,7 @@
 /* state_ops: reads queues as records, and applies records (store/state.h). */
 #include "claimd/base/invariant.h"
 #include "redis/call.h"
+#include "redis/delivery_ops.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
 
@@ -130,7 +131,7 @@ subscription_record_read(const struct call *c, size_t at, struct store_record *o
                              (uint64_t)call_integer(c, at + SUB_PERMANENT_FAILURES),
                          .dropped = (uint64_t)(call_integer(c, at + SUB_DROPPED) +
                                                call_integer(c, at + SUB_MISSED))}};
-    subscription_id_read(call_item(c, at + SUB_ID), &out->subscription.id);
+    call_copy_id(call_item(c, at + SUB_ID), &out->subscription.id);
 }
 
 enum { PAGE = 128 };

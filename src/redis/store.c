@@ -8,7 +8,7 @@
  */
 #include "claimd/base/invariant.h"
 #include "redis/claim_ends.h"
-#include "redis/subscription_ops.h"
+#include "redis/delivery_ops.h"
 #include "redis/waiting.h"
 
 #include <stdio.h>

@@ -1629,7 +1629,7 @@ MUTANTS = [
     ("REDIS_FINISH_IN_PART",
      "claimd believes a Redis that did an atomic finish in part",
      "unit/redis/hostile_test: an_atomic_finish_of_which_a_part_is_done_is_not_confirmed",
-     [("redis/finish.c",
+     [("redis/claim_finish.c",
        "    return held.len == f->request->count && (all || !f->request->atomic);",
        "    return held.len == f->request->count &&\n"
        "           (all || !f->request->atomic || MUTANT(REDIS_FINISH_IN_PART));")]),
@@ -1889,7 +1889,7 @@ MUTANTS = [
     ("REDIS_POST_UNCHECKED",
      "over Redis, a finish does not check the size of a post before it changes the claim",
      "store/finish_test: a_post_that_is_refused_refuses_all",
-     [("redis/finish.c",
+     [("redis/claim_finish.c",
        "            p->post.request_bytes > (uint64_t)metadata.settings.max_post_bytes)",
        "            p->post.request_bytes > (uint64_t)metadata.settings.max_post_bytes &&\n"
        "            !MUTANT(REDIS_POST_UNCHECKED))")]),
@@ -1904,7 +1904,7 @@ MUTANTS = [
     ("REDIS_REPEATED_COUNTS",
      "over Redis, a repeated finish is counted and sends its posts again",
      "store/key_test: a_finish_with_a_key_happens_once",
-     [("redis/finish.c",
+     [("redis/claim_finish.c",
        "    if (c.repeated) {\n        show_repeated",
        "    if (c.repeated && !MUTANT(REDIS_REPEATED_COUNTS)) {\n        show_repeated")]),
     ("PAUSED_DELIVERS",
@@ -1951,7 +1951,7 @@ MUTANTS = [
     ("REDIS_PAUSE_UNCHECKED",
      "over Redis, a finish posts to a queue whose posts are paused",
      "store/pause_test: a_finish_with_a_post_to_a_paused_queue_changes_nothing",
-     [("redis/finish.c",
+     [("redis/claim_finish.c",
        "        if ((metadata.settings.paused & STORE_PAUSE_POSTS) != 0)",
        "        if ((metadata.settings.paused & STORE_PAUSE_POSTS) != 0 &&\n"
        "            !MUTANT(REDIS_PAUSE_UNCHECKED))")]),
