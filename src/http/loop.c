@@ -1,6 +1,9 @@
+#include "http/loop.h"
+
 #include "claimd/base/invariant.h"
 #include "claimd/base/thread.h"
-#include "http/respond.h"
+#include "http/request.h"
+#include "http/suspended.h"
 
 #include <limits.h>
 #include <poll.h>

@@ -1,3 +1,5 @@
+#include "http/request.h"
+
 #include "claimd/base/invariant.h"
 #include "http/respond.h"
 

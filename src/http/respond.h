@@ -25,13 +25,8 @@
  * it (docs/api.md 11.5), because the client never received it. An injected fault can prevent that:
  * it removes response.claim_id.
  *
- * request.c has what happens before: the target, the head and the body. respond.c calls the API and
- * queues the response. suspended.c ends the waits.
+ * request.h has what happens before: the target, the head and the body. suspended.h ends the waits.
  *
- *   Bodies   up to api_body_limit() are kept. A longer body is refused with the API's own 400. If
- *            it is at most BODY_DISCARD_MOST longer, the worker reads and discards it first, so
- *            that a client which sends everything before it reads gets the response and keeps its
- *            connection
  *   Cost     WAITING: nothing until it ends. Ending many: all in one round
  *   Bounds   max_waiters WAITING in all workers; as many REMOTE and IDENTITY as fibers
  *   Threads  the worker. While a fiber is parked, only the fiber uses its exchange
@@ -40,11 +35,6 @@
 #define HTTP_RESPOND_H
 
 #include "http/worker.h"
-
-enum { BODY_DISCARD_MOST = 1024 * 1024 };
-
-/* The limit of a connection's phase has ended: refuses the request if possible, and closes. */
-void request_time_out(struct worker *w, struct conn *c);
 
 /*
  * Within libmicrohttpd's callback, when the request is whole: calls the API, and queues the
@@ -65,34 +55,10 @@ void respond_resume_fiber(struct worker *w, struct exchange *ex);
 /* The change of an exchange in COMMIT has become durable. */
 void respond_finish(struct worker *w, struct exchange *ex);
 
-/* The delay of a response, or between two pieces of it, has ended. */
-void respond_delay_ended(struct worker *w, struct exchange *ex);
-
 /* Removes an exchange from all lists, and closes its connection (mhd_end()). */
 void respond_abort(struct worker *w, struct conn *c, enum refusal why);
 
 /* Ends an exchange. sent: the kernel has the whole response. If not, releases the claim in it. */
 void respond_end(struct worker *w, struct exchange *ex, bool sent);
-
-/* ------------------------------------------------------------------ suspended.c */
-
-/* ST_NO_MEMORY. */
-enum status suspended_init(struct worker *w);
-void suspended_fini(struct worker *w);
-
-/* Runs some slices of the exchanges in TURN. */
-void suspended_slices(struct worker *w);
-
-/* Handles the event bits of a connection. */
-void suspended_event(struct worker *w, struct conn *c, unsigned bits);
-
-/* Ends waits and delays whose deadline has passed. Returns the next deadline, INT64_MAX: none. */
-int64_t suspended_expire(struct worker *w);
-
-/* If the log has made progress, finishes the exchanges whose change has become durable or lost. */
-void suspended_commits(struct worker *w);
-
-/* During a drain: ends all long polling and all delays. */
-void suspended_drain(struct worker *w);
 
 #endif

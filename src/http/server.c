@@ -3,7 +3,7 @@
 #include "claimd/base/entropy.h"
 #include "claimd/base/invariant.h"
 #include "http/listener.h"
-#include "http/worker.h"
+#include "http/loop.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,11 @@
-#include "claimd/base/sometimes.h"
-#include "http/respond.h"
+#include "http/suspended.h"
 
 #include "claimd/base/invariant.h"
+#include "claimd/base/sometimes.h"
+#include "http/injected_fault.h"
+#include "http/request.h"
+#include "http/respond.h"
+#include "http/stream.h"
 
 #include <poll.h>
 
@@ -150,14 +154,39 @@ http_on_hung_up(struct conn *c)
 
 /* ------------------------------------------------------------------ ends of waits */
 
+/* The pause between two events of a stream has ended. */
+static void
+continue_stream(struct worker *w, struct exchange *ex)
+{
+    enum stream_step step = stream_continue(w, ex);
+
+    if (step == STREAM_NEXT)
+        respond_retry(w, ex);
+    else if (step == STREAM_NOT_TAKEN)
+        request_time_out(w, ex->conn);
+}
+
+/* The delay of a response, or between two pieces of it, has ended. */
+static void
+end_delay(struct worker *w, struct exchange *ex)
+{
+    state_unlist(w, ex);
+    if (ex->state == EXCHANGE_DELAYED)
+        state_make_ready(w, ex);
+    else
+        fault_piece_due(w, ex);
+}
+
 /* Ends the long polling or the delay of an exchange. */
 static void
 end_wait(struct worker *w, struct exchange *ex)
 {
     if (ex->state == EXCHANGE_WAITING)
         retry_waiting(w, ex, WAITING_OVER);
+    else if (ex->state == EXCHANGE_STREAM)
+        continue_stream(w, ex);
     else
-        respond_delay_ended(w, ex);
+        end_delay(w, ex);
 }
 
 int64_t

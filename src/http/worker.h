@@ -1,5 +1,5 @@
 /*
- * worker: a thread with an event loop around libmicrohttpd (mhd/mhd.h). loop.c runs it.
+ * worker: a thread with an event loop around libmicrohttpd (mhd/mhd.h).
  *
  *     epoll set
  *       +- libmicrohttpd's epoll descriptors     -> mhd_run()
@@ -8,10 +8,9 @@
  *       +- lingering sockets                     -> linger_read()
  *     time-out: the least of libmicrohttpd's, the phases', the suspended requests' and the store's
  *
- * respond.h has the requests that take long or have to wait.
+ * loop.h runs it. respond.h has the requests that take long or have to wait.
  *
- *   Threads  the server creates, starts, joins and frees a worker. All else runs in its own thread,
- *            except the atomics, which any thread reads
+ *   Threads  the thread of the worker, except the atomics, which any thread reads
  */
 #ifndef HTTP_WORKER_H
 #define HTTP_WORKER_H
@@ -102,18 +101,5 @@ worker_set_phase(struct worker *w, struct conn *c, enum conn_phase phase)
 {
     conn_set_phase(&w->conns.table, c, phase, w->loop.round.now_ms);
 }
-
-/* Initialises a worker without a thread. ST_NO_MEMORY, ST_IO. */
-enum status worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
-                        unsigned index);
-
-/* Starts the thread. ST_UNAVAILABLE. */
-enum status worker_start(struct worker *w);
-
-/* Waits for the thread to end, after shared->draining or shared->cut was set. */
-void worker_join(struct worker *w);
-
-/* Frees a worker whose thread has ended or was never started. */
-void worker_fini(struct worker *w);
 
 #endif

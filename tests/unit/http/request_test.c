@@ -4,7 +4,7 @@
  * a test says so.
  */
 #include "claimd/store/store.h"
-#include "http/respond.h"
+#include "http/request.h"
 #include "support/server_fixture.h"
 
 #include <errno.h>
