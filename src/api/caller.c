@@ -1,5 +1,4 @@
 #include "api/caller.h"
-
 #include "claimd/api/api.h"
 #include "claimd/base/hash.h"
 

@@ -1,6 +1,8 @@
+#include "api/check.h"
 #include "api/caller.h"
 #include "api/context.h"
 #include "api/quota.h"
+#include "api/response.h"
 #include "api/wire/decode.h"
 
 static bool

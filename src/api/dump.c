@@ -1,5 +1,4 @@
 #include "claimd/api/dump.h"
-
 #include "api/wire/decode.h"
 #include "api/wire/record_json.h"
 

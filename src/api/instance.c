@@ -1,9 +1,11 @@
 /* The api: its life, its limits, and the functions that a front end calls. */
+#include "api/instance.h"
 #include "api/context.h"
 #include "api/key.h"
 #include "api/quota.h"
 #include "api/snapshot.h"
 #include "api/state.h"
+#include "api/steps.h"
 #include "claimd/api/limits.h"
 
 /* The condition of an api without one: neither draining nor closed. */

@@ -1,5 +1,4 @@
 #include "api/key.h"
-
 #include "claimd/base/entropy.h"
 #include "claimd/base/hash.h"
 #include "claimd/base/invariant.h"

@@ -11,6 +11,7 @@
 #define API_KEY_H
 
 #include "api/context.h"
+#include "api/response.h"
 
 struct running_keys; /* opaque */
 

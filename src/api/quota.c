@@ -1,5 +1,4 @@
 #include "api/quota.h"
-
 #include "claimd/base/entropy.h"
 #include "claimd/base/hash.h"
 #include "claimd/base/invariant.h"

@@ -1,5 +1,5 @@
 /*
- * route: from a path and a method to a handler (dispatch.c).
+ * route: from a path and a method to a handler.
  *
  * A version of the API is a table of rows (pattern, method, handler). api_new() builds resources
  * from the rows: one for each pattern, with its segments, its rows by method, and its Allow header.

@@ -1,5 +1,4 @@
 #include "api/snapshot.h"
-
 #include "claimd/base/buf.h"
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"

@@ -3,7 +3,7 @@
  *
  *     1. read_claim() checks the terms and the limit.
  *     2. claim_first() claims from the queue, or from each queue in turn (claim_one()).
- *     3. If there is no message, the request waits (dispatch.c), or gets 204.
+ *     3. If there is no message, the request waits (wait.h), or gets 204.
  *     4. delivery_prepare() makes the response possible. If that fails, release_unseen() releases the claim.
  *     5. write_claimed() writes the response, which cannot fail.
  *
@@ -13,6 +13,8 @@
 #include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
 #include "api/key.h"
+#include "api/response.h"
+#include "api/wait.h"
 #include "claimd/base/sometimes.h"
 #include "claimd/json/string.h"
 

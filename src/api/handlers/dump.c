@@ -1,6 +1,7 @@
 /* Dump and load: the content of the store as lines of JSON (docs/api.md 24). */
 #include "claimd/api/dump.h"
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "api/state.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* The explanation of a message: its state, and what happens to it next (docs/api.md 26). */
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "api/wire/message.h"
 #include "claimd/json/string.h"
 

@@ -1,5 +1,7 @@
+#include "api/check.h"
 #include "api/handlers/handlers.h"
 #include "api/key.h"
+#include "api/response.h"
 #include "api/wire/decode.h"
 #include "api/wire/message.h"
 #include "claimd/json/scan.h"

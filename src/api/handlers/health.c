@@ -1,5 +1,6 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "claimd/base/clock.h"
 
 /* GET, HEAD .../ping; .../health in API v1 */

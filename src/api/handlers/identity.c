@@ -9,6 +9,7 @@
  */
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "claimd/base/clock.h"
 #include "claimd/json/tree.h"
 

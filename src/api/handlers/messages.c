@@ -2,6 +2,8 @@
 #include "api/handlers/handlers.h"
 #include "api/handlers/pop.h"
 #include "api/key.h"
+#include "api/response.h"
+#include "api/steps.h"
 #include "api/wire/message.h"
 #include "api/wire/query.h"
 

@@ -2,6 +2,7 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
 #include "api/quota.h"
+#include "api/response.h"
 #include "claimd/base/hash.h"
 #include "claimd/metrics/exposition.h"
 

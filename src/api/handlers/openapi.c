@@ -20,6 +20,7 @@
 #include "api/context.h"
 #include "api/handlers/handlers.h"
 #include "api/quota.h"
+#include "api/response.h"
 #include "claimd/base/invariant.h"
 #include "claimd/json/string.h"
 

@@ -1,5 +1,6 @@
 /* Pausing and resuming a queue (docs/api.md 28). */
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 

@@ -13,6 +13,9 @@
 #include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
 #include "api/key.h"
+#include "api/prefer.h"
+#include "api/response.h"
+#include "api/wait.h"
 
 enum {
     FIRST_GUESS = 4096, /* bytes of bodies; most messages are small */

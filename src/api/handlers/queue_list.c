@@ -1,4 +1,5 @@
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "api/wire/metadata.h"
 #include "api/wire/query.h"
 #include "claimd/base/invariant.h"

@@ -1,5 +1,6 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "api/wire/metadata.h"
 #include "claimd/base/clock.h"
 #include "claimd/json/scan.h"

@@ -1,4 +1,5 @@
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "api/wire/decode.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"

@@ -1,6 +1,7 @@
 /* Search in the messages of a queue (docs/api.md 26.5). */
 #include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "api/wire/message.h"
 #include "api/wire/query.h"
 #include "claimd/json/string.h"

@@ -1,5 +1,6 @@
 /* Subscriptions (docs/api.md 18). */
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "api/wire/query.h"
 #include "api/wire/subscription.h"
 

@@ -1,5 +1,7 @@
 /* The page for operators, and the permissions of its user (docs/api.md 29). */
+#include "api/check.h"
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "claimd/json/string.h"
 
 /* The files have a section of their own. Linux maps pages that are near to those that a process uses, so among

@@ -1,5 +1,6 @@
 /* Views of queues and claims for operators (docs/api.md 26). */
 #include "api/handlers/handlers.h"
+#include "api/response.h"
 #include "api/snapshot.h"
 #include "api/wire/query.h"
 #include "claimd/json/string.h"

@@ -1,4 +1,5 @@
 /* The clock of the test API (docs/api.md 23.2). */
+#include "api/response.h"
 #include "api/testapi/handlers.h"
 #include "claimd/json/tree.h"
 

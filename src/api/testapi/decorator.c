@@ -8,6 +8,9 @@
  * the response (response.fault).
  */
 #include "api/context.h"
+#include "api/problem.h"
+#include "api/response.h"
+#include "api/steps.h"
 #include "api/testapi/handlers.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* Fault rules (docs/api.md 23.7). */
+#include "api/response.h"
 #include "api/testapi/handlers.h"
 #include "claimd/json/string.h"
 #include "claimd/testapi/testapi.h"

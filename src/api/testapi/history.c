@@ -1,4 +1,5 @@
 /* The history, and expectations on queues (docs/api.md 23.5, 23.6). */
+#include "api/response.h"
 #include "api/testapi/handlers.h"
 #include "api/wire/query.h"
 #include "claimd/base/clock.h"

@@ -1,4 +1,5 @@
 /* Messages and claims that tests have left behind (docs/api.md 23.8). */
+#include "api/response.h"
 #include "api/testapi/handlers.h"
 #include "api/wire/query.h"
 #include "claimd/api/dump.h"

@@ -1,5 +1,6 @@
 /* The whole state of a project, for tests: reset, show and replace (docs/api.md 23.3, 23.4). */
 #include "api/state.h"
+#include "api/response.h"
 #include "api/testapi/handlers.h"
 
 /* Queues that a slice deletes. */

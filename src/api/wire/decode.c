@@ -1,5 +1,4 @@
 #include "api/wire/decode.h"
-
 #include "claimd/base/clock.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"

@@ -1,6 +1,5 @@
 #include "api/wire/message.h"
 #include "api/wire/decode.h"
-
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 

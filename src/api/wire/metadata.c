@@ -1,5 +1,4 @@
 #include "api/wire/metadata.h"
-
 #include "api/caller.h"
 #include "api/wire/decode.h"
 #include "api/wire/subscription.h"

@@ -1,5 +1,4 @@
 #include "api/wire/query.h"
-
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 

@@ -1,5 +1,4 @@
 #include "api/wire/record_json.h"
-
 #include "api/caller.h"
 #include "api/wire/decode.h"
 #include "api/wire/message.h"

@@ -1,5 +1,4 @@
 #include "api/wire/warning.h"
-
 #include "claimd/json/reason.h"
 
 #include <stdarg.h>

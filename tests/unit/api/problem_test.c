@@ -1,4 +1,4 @@
-#include "api/context.h"
+#include "api/problem.h"
 #include "support/arena_fixture.h"
 
 ARENA_CASE("problem");

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static enum status
-parse(const char *text, struct address *out)
+parse(const char *text, struct listen_address *out)
 {
     struct reason why = {""};
     enum status st = address_parse(text, out, &why);
@@ -22,7 +22,7 @@ START_TEST(addresses_read_back_as_they_were_written)
                                         "[::]:8888", "unix:/run/claimd.sock"};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct address address;
+        struct listen_address address;
         char text[ADDRESS_TEXT_CAP];
 
         ck_assert_int_eq(parse(texts[i], &address), ST_OK);
@@ -71,7 +71,7 @@ START_TEST(an_invalid_address_is_refused_with_a_reason)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct address address;
+        struct listen_address address;
         struct reason why;
 
         ck_assert_msg(parse(rows[i].text, &address) == ST_BAD_VALUE, "%s", rows[i].text);
@@ -83,7 +83,7 @@ START_TEST(an_invalid_address_is_refused_with_a_reason)
 
 START_TEST(names_are_looked_up_when_it_counts_and_not_before)
 {
-    struct address address;
+    struct listen_address address;
     struct reason why = {""};
     char text[128] = "";
 
@@ -101,7 +101,7 @@ START_TEST(names_are_looked_up_when_it_counts_and_not_before)
 
 START_TEST(a_socket_path_has_room_for_its_nul)
 {
-    struct address address;
+    struct listen_address address;
     char text[256] = "unix:/";
 
     memset(text + 6, 'x', 106); /* 107 characters and a NUL */

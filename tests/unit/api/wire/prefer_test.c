@@ -1,4 +1,4 @@
-#include "api/context.h"
+#include "api/prefer.h"
 
 #include "support/check_main.h"
 
