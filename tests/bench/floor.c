@@ -1,6 +1,6 @@
 #include "bench/floor.h"
 
-#include "bench/connection.h"
+#include "load/connection.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

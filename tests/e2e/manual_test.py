@@ -224,8 +224,8 @@ class Version(unittest.TestCase):
                 check=True)
             with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as f:
                 commands_of = {command["file"]: command["command"] for command in json.load(f)}
-        for path in ("main/main.c", "bench/main.c", "client/main.c"):
-            command, = [text for file, text in commands_of.items() if file.endswith("/src/" + path)]
+        for path in ("src/main/main.c", "tests/bench/load/main.c", "src/client/main.c"):
+            command, = [text for file, text in commands_of.items() if file.endswith("/" + path)]
             self.assertIn('CLAIMD_VERSION=\\"%s-rc.1\\"' % version, command)
 
     def commit_of(self, source, *more, script=os.path.join(ROOT, COMMIT_SCRIPT)):

@@ -1,4 +1,4 @@
-#include "bench/options.h"
+#include "load/options.h"
 
 #include "support/check_main.h"
 

@@ -1,4 +1,4 @@
-#include "bench/plan.h"
+#include "load/plan.h"
 
 #include "support/check_main.h"
 

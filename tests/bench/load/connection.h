@@ -2,10 +2,10 @@
  * connection: the address of the measured server, and one connection to it with its socket, buffers and
  * actor. A driver is a thread that runs many connections.
  */
-#ifndef BENCH_CONNECTION_H
-#define BENCH_CONNECTION_H
+#ifndef LOAD_CONNECTION_H
+#define LOAD_CONNECTION_H
 
-#include "bench/protocol.h"
+#include "load/protocol.h"
 
 #include <sys/socket.h>
 

@@ -3,11 +3,11 @@
  *
  *   prepare  ->  fill  ->  hold  ->  [storm: fill, hold]  ->  measure
  */
-#ifndef BENCH_RUN_H
-#define BENCH_RUN_H
+#ifndef LOAD_RUN_H
+#define LOAD_RUN_H
 
-#include "bench/options.h"
-#include "bench/stats.h"
+#include "load/options.h"
+#include "load/stats.h"
 
 #include <stdio.h>
 

@@ -1,9 +1,11 @@
-#include "bench/protocol.h"
-
 /*
- * Redis lists, as the manual of Redis suggests for reliable queues: LPUSH posts, LMOVE to a list of the
- * connection claims, LREM from there deletes. There are no leases, ids or TTLs.
+ * protocol_redis: the steps of a scenario for lists of Redis (protocol.h), as the manual of Redis
+ * suggests for reliable queues.
+ *
+ * LPUSH posts, LMOVE to a list of the connection claims, LREM from there deletes. There are no leases,
+ * ids or TTLs.
  */
+#include "load/protocol.h"
 
 static void
 add_length(size_t len, struct buf *out)

@@ -1,7 +1,7 @@
-#include "bench/run.h"
+#include "load/run.h"
 
-#include "bench/connection.h"
 #include "claimd/base/buf.h"
+#include "load/connection.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,10 @@
-#include "bench/run.h"
+/*
+ * report: writes the result of a run (run.h) as text, JSON or CSV.
+ *
+ * All three forms take their rows from report_rows(): a row per operation, and one for the time from a
+ * post to its claim. docs/performance.md describes what the numbers mean.
+ */
+#include "load/run.h"
 
 #include <inttypes.h>
 

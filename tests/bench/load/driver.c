@@ -1,4 +1,11 @@
-#include "bench/connection.h"
+/*
+ * driver: a thread of the load generator (connection.h).
+ *
+ * Its epoll loop starts the requests that are due, reads responses and lets scenario.c choose the next
+ * step of each connection. In an open loop a request has a due time, and its latency counts from then.
+ * Read plan.h first: it has the settings of a phase, the due times and the state of a connection.
+ */
+#include "load/connection.h"
 
 #include <errno.h>
 #include <pthread.h>

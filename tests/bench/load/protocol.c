@@ -1,4 +1,4 @@
-#include "bench/protocol.h"
+#include "load/protocol.h"
 
 #include <strings.h>
 

@@ -2,8 +2,8 @@
  * stats: the measurements of a run: latencies, requests by operation, throughput over time, and the CPU
  * time and memory of processes, from /proc.
  */
-#ifndef BENCH_STATS_H
-#define BENCH_STATS_H
+#ifndef LOAD_STATS_H
+#define LOAD_STATS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,10 +1,11 @@
-#include "bench/protocol.h"
-
 /*
- * Zaqar API v2. The load generator must cost less than the server, so it does not parse JSON. It
- * searches responses for "/messages/{id}" and, in DELIVERY, for the member "n" of bodies. No other part
- * of a response contains these texts.
+ * protocol_zaqar: the steps of a scenario as requests of the Zaqar API v2 (protocol.h).
+ *
+ * The load generator must cost less than the server, so it does not parse JSON. It searches responses
+ * for "/messages/{id}" and, in DELIVERY, for the member "n" of bodies. No other part of a response
+ * contains these texts.
  */
+#include "load/protocol.h"
 
 static void
 add_path(const struct plan *plan, const struct actor *a, const char *method,

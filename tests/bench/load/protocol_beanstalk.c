@@ -1,9 +1,11 @@
-#include "bench/protocol.h"
-
 /*
- * beanstalkd 1.12: put, reserve, delete, release. The protocol has no batches, so a step of several
- * messages is a pipeline of commands.
+ * protocol_beanstalk: the steps of a scenario for beanstalkd 1.12 (protocol.h), with put,
+ * reserve, delete and release.
+ *
+ * The protocol has no batches, so a step of several messages is a pipeline of commands. The numbers of
+ * docs/performance.md compare claimd with it.
  */
+#include "load/protocol.h"
 
 static void
 add_tube(const struct plan *plan, const struct actor *a, const char *command,

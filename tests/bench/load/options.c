@@ -1,4 +1,4 @@
-#include "bench/options.h"
+#include "load/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,11 +2,11 @@
  * plan: the constant settings of a phase, which all drivers share; the state of a connection between two
  * requests (actor); and the choice of its next request (scenario).
  */
-#ifndef BENCH_PLAN_H
-#define BENCH_PLAN_H
+#ifndef LOAD_PLAN_H
+#define LOAD_PLAN_H
 
-#include "bench/stats.h"
 #include "claimd/base/bytes.h"
+#include "load/stats.h"
 
 #include <time.h>
 

@@ -1,4 +1,11 @@
-#include "bench/plan.h"
+/*
+ * scenario: chooses the next step of a connection and the pause after it (plan.h).
+ *
+ * A step is one request of the protocol: a post, a claim, a delete or a list. The choice depends on the
+ * scenario, or on the phase before it, and on the messages that the connection holds. Nothing here knows
+ * a protocol or a socket. driver.c calls it, and protocol.c writes the step as a request.
+ */
+#include "load/plan.h"
 
 const struct scenario_text scenarios[SCENARIO_COUNT] = {
 #define SCENARIO_TEXT(id, text, about) {text, about},

@@ -1,8 +1,8 @@
 /* options: the command line of `claimd-bench`, from one table. */
-#ifndef BENCH_OPTIONS_H
-#define BENCH_OPTIONS_H
+#ifndef LOAD_OPTIONS_H
+#define LOAD_OPTIONS_H
 
-#include "bench/protocol.h"
+#include "load/protocol.h"
 
 enum storm { STORM_NONE, STORM_CLAIMS, STORM_MESSAGES };
 

@@ -1,9 +1,9 @@
 /* protocol: writes the steps of a scenario as requests of one protocol, and reads the responses. */
-#ifndef BENCH_PROTOCOL_H
-#define BENCH_PROTOCOL_H
+#ifndef LOAD_PROTOCOL_H
+#define LOAD_PROTOCOL_H
 
-#include "bench/plan.h"
 #include "claimd/base/buf.h"
+#include "load/plan.h"
 
 enum reading {
     READING_MORE,  /* incomplete: call again with more bytes */

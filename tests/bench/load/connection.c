@@ -1,4 +1,4 @@
-#include "bench/connection.h"
+#include "load/connection.h"
 
 #include "claimd/base/hash.h"
 

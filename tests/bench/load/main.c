@@ -5,8 +5,8 @@
  * Exit status: 0 after a measurement, 1 if the run failed or the server refused requests, 2 if the
  * arguments are wrong.
  */
-#include "bench/run.h"
 #include "claimd/base/version.h"
+#include "load/run.h"
 
 #include <errno.h>
 #include <signal.h>

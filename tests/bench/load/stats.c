@@ -1,4 +1,4 @@
-#include "bench/stats.h"
+#include "load/stats.h"
 
 #include <inttypes.h>
 #include <stdio.h>
