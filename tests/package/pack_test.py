@@ -158,7 +158,7 @@ class Pack(unittest.TestCase):
     def test_bill_of_materials_names_each_package(self):
         with open(self.file(r".*\.cdx\.json"), encoding="utf-8") as f:
             bill = json.load(f)
-        with open(TOP + "/src/ui/uPlot.iife.min.js", encoding="utf-8") as f:
+        with open(TOP + "/src/ui/vendor/uplot/uPlot.iife.min.js", encoding="utf-8") as f:
             uplot = re.match(r"/\*!.*\(v(.*)\)", f.readline())[1]
         packages = {(entry["name"], entry["version"]) for entry in self.packages("all", "image")}
         self.assertEqual({(c["name"], c["version"]) for c in bill["components"]}, packages | {("uplot", uplot)})
