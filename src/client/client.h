@@ -31,7 +31,7 @@ struct client {
     bool sent_nothing; /* no request was sent yet, or none had a response */
 };
 
-/* Settings of the command line, in the order of client_options[] (command.h). NULL: not given. */
+/* Settings of the command line, in the order of common_options[] (command.c). NULL: not given. */
 struct client_settings {
     const char *url, *project, *token_file, *ca, *certificate, *certificate_key, *timeout;
     const char *json; /* not NULL: given */

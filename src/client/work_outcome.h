@@ -84,7 +84,7 @@ void outcome_of_command(struct outcome *o, const struct attempt *a, int status,
 
 /* The end of a request to a service. */
 struct service_end {
-    const char *name; /* URL of the service, as service_name_write() writes it */
+    const char *name; /* URL of the service, as url_describe() writes it */
     long status;      /* 0: there was no response, and `text` says why */
     bool sent;        /* the service may have got the request */
     bool unusable;    /* not sent, because of the URL or the certificate of the service */

@@ -3,10 +3,10 @@
  *
  *     struct keyed k;
  *
- *     keyed_begin()     behind txn_begin(): finds the result of an earlier call
- *       keyed_reserve() last of what can fail
- *       keyed_commit()  with the effect
- *     keyed_end()       before txn_end(), in any case
+ *     keyed_begin()          behind txn_begin(): finds the result of an earlier call
+ *       keyed_reserve()      last of what can fail
+ *       keyed_commit_post()  with the effect, or keyed_commit_claim(), keyed_commit_pop()
+ *     keyed_end()            before txn_end(), in any case
  *
  * From keyed_begin() to keyed_end() all changes of the transaction are a group of the log, so no
  * crash separates an effect from its key. If the shard has a group already, the caller ends it.

@@ -147,7 +147,7 @@ struct config {
     const char *notify_socket, *watchdog_usec, *watchdog_pid;
     const char *journal_stream; /* "device:inode" of the log that journald reads */
     const char *listen_pid, *listen_fds,
-        *listen_names;   /* likewise: main/listen_policy.h */
+        *listen_names;   /* likewise: main/listen_policy.c */
     const char *boot_id; /* likewise, of the machine; NULL: read from /proc */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };

@@ -154,7 +154,7 @@ judge_claim_from(struct judging *j, bool *took)
         plan.letter_count = j->moved_count;
     }
     move_letters(j, &plan);
-    /* 503: letters that had gone before stay gone, see docs/adr/0003. */
+    /* 503: letters that had gone before stay gone, see docs/adr/0003-dead-letters.md. */
     *took = plan.taken_count > 0 || j->answer->code == 503;
     plan.taken_count = judging_shown(j, plan.taken_count);
     if (plan.taken_count > 0 && j->answer->code != 503 && !j->waits)

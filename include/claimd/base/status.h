@@ -2,7 +2,7 @@
  * status: every outcome of a function of claimd, in one list.
  *
  * Functions that can fail return an `enum status`, and write their results through the
- * last parameters, only on ST_OK. api/problem.c alone maps a status to an HTTP code and a
+ * last parameters, only on ST_OK. api/context.c alone maps a status to an HTTP code and a
  * title.
  */
 #ifndef CLAIMD_BASE_STATUS_H

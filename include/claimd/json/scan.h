@@ -109,7 +109,7 @@ bool json_scan_name_is(const struct json_scan_name *name, const char *plain);
 /* The value of a SCAN_INTEGER. */
 int64_t json_scan_to_i64(const struct json_scan_value *value);
 
-/* The text between the quotes of a SCAN_STRING, for json_string.h. */
+/* The text between the quotes of a SCAN_STRING, for string.h. */
 struct bytes json_scan_inside(const struct json_scan_value *value);
 
 /* ------------------------------------------------------------------ members */

@@ -1,5 +1,5 @@
 /*
- * json_tree: small documents as trees of jansson.
+ * tree: small documents as trees of jansson.
  *
  * Reading uses json_scan, which checks documents by the same rules as messages, because
  * jansson's parser ignores failed allocations. Writing has its own code, because jansson
