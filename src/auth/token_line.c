@@ -77,7 +77,8 @@ read_digest(struct bytes text, struct token_digest *out)
 
 enum { PROJECT_MAX = 256 };
 
-struct bytes
+/* Cuts off the next field; absent: there is none. */
+static struct bytes
 token_line_field(struct bytes *rest)
 {
     size_t len = 0;
@@ -122,7 +123,8 @@ projects_are_valid(struct bytes projects)
     return true;
 }
 
-enum status
+/* Checks a name, a role and projects, and returns the role. ST_BAD_VALUE with a reason. */
+static enum status
 token_line_check(struct bytes name, struct bytes role, struct bytes projects,
                  enum role *out, struct reason *why)
 {

@@ -11,7 +11,8 @@
 
 enum { BAR_MOST = 40, NUMBERS = 32 };
 
-bool
+/* True if a person can respond: standard input and standard error are terminals. */
+static bool
 can_ask(void)
 {
     return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);

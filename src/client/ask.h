@@ -9,9 +9,6 @@
 
 struct client_args;
 
-/* True if a person can respond: standard input and standard error are terminals. */
-bool can_ask(void);
-
 /*
  * Asks a question, unless `yes`. Returns CLIENT_GOOD for a yes, CLIENT_REFUSED for a no, and CLIENT_USAGE, after an
  * error message, if there is no terminal.

@@ -453,16 +453,3 @@ print_json(struct bytes document)
     mem_destroy(mem);
     return failed ? client_no_memory() : CLIENT_GOOD;
 }
-
-int
-print_tree(struct mem *mem, const json_t *tree)
-{
-    struct buf out;
-    int status;
-
-    buf_init(&out, mem);
-    json_tree_write(&out, tree);
-    status = out.failed ? client_no_memory() : print_json(buf_view(&out));
-    buf_fini(&out);
-    return status;
-}

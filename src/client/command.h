@@ -34,8 +34,8 @@ struct client_args {
     char *const *words; /* positional arguments */
     size_t count;
     size_t before_dashes; /* how many of them stand before "--"; `count` without "--" */
-    const char *values
-        [COMMAND_OPTIONS_MOST]; /* by index of the option; a switch: ""; NULL: not given */
+    /* By index of the option; a switch: ""; NULL: not given. */
+    const char *values[COMMAND_OPTIONS_MOST];
 };
 
 struct client_command {
@@ -89,7 +89,6 @@ void word_write_json(struct buf *out, struct bytes word);
 
 /* Prints a document as one line of JSON. Returns an exit status. */
 int print_json(struct bytes document);
-int print_tree(struct mem *mem, const json_t *tree);
 
 /* Writes the lines of `claimd why` for a document of a message; NULL: nothing. */
 void why_write(struct buf *out, const json_t *message);

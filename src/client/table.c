@@ -51,7 +51,7 @@ table_number(struct table *t, int64_t number)
     end_cell(t);
 }
 
-void
+static void
 table_duration(struct table *t, int64_t seconds)
 {
     duration_write(&t->text, seconds);

@@ -36,7 +36,6 @@ void table_fini(struct table *t);
 /* Append a cell, row by row. "-" stands for an absent value. */
 void table_text(struct table *t, struct bytes text);
 void table_number(struct table *t, int64_t number);
-void table_duration(struct table *t, int64_t seconds);
 
 /* Append a member of an object: its text or JSON; a number of seconds as a time. An absent or null member is absent. */
 void table_member(struct table *t, const json_t *object, const char *name);

@@ -238,6 +238,18 @@ reserve_log(const struct move *move, size_t details_bytes)
     return st;
 }
 
+/* Nodes of the target's pool that the move takes at most. */
+static size_t
+move_nodes(const struct move *move)
+{
+    const struct queue *target = move->target;
+    const size_t count = move->posted + move->count;
+
+    return seqmap_nodes_for(&target->backlog->messages, target->last_seq + 1, count) +
+           (feed_listens(target->feed) ? feed_nodes(target->feed, target->last_seq, count)
+                                       : 0);
+}
+
 enum status
 move_reserve(struct move *move, struct move_seals *seals)
 {
@@ -260,17 +272,6 @@ move_reserve(struct move *move, struct move_seals *seals)
             shard_enlist(move->shard, move->target,
                          move->back ? atomic_load(&move->shard->core->limits.queues) : 0);
     return st == ST_OK ? reserve_log(move, details_bytes) : st;
-}
-
-size_t
-move_nodes(const struct move *move)
-{
-    const struct queue *target = move->target;
-    const size_t count = move->posted + move->count;
-
-    return seqmap_nodes_for(&target->backlog->messages, target->last_seq + 1, count) +
-           (feed_listens(target->feed) ? feed_nodes(target->feed, target->last_seq, count)
-                                       : 0);
 }
 
 void

@@ -86,9 +86,6 @@ bool move_add(struct move *move, struct message *m, struct bytes reason);
 enum status move_reserve(struct move *move, struct move_seals *seals);
 void move_undo(struct move *move);
 
-/* Nodes of the target's pool that the move takes at most. */
-size_t move_nodes(const struct move *move);
-
 /*
  * Moves the messages, and logs them. The change refers to the move: if it is collected in a
  * group, the move must live until the group ends. A claim that held one of them does not count it any

@@ -3,7 +3,8 @@
 #include "engine/keyed.h"
 #include "engine/subscription.h"
 
-size_t
+/* Bytes of the bodies of a post: its size in the log, and its charge to the project. */
+static size_t
 post_body_bytes(const struct store_post *post)
 {
     size_t total = 0;

@@ -10,9 +10,6 @@
 
 #include "engine/txn.h"
 
-/* Bytes of the bodies of a post: its size in the log, and its charge to the project. */
-size_t post_body_bytes(const struct store_post *post);
-
 /* Bytes of memory that a post takes, roughly. */
 size_t post_bytes(const struct store_post *post);
 

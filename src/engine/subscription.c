@@ -139,7 +139,8 @@ subscription_find(const struct feed *f, struct bytes text, int64_t now_ms)
                : NULL;
 }
 
-enum store_pending
+/* The notice that is still to be sent after a restart: also one that is leased now. */
+static enum store_pending
 subscription_notice(const struct subscription *s)
 {
     bool overtaken = s->leased_notice == STORE_PENDING_CONFIRM && s->confirmed;

@@ -107,9 +107,6 @@ enum status subscription_reserve(struct shard *sh, struct feed *f, uint64_t numb
  * deadline. */
 void subscription_enter(struct shard *sh, struct feed *f, struct subscription *s);
 
-/* The notice that is still to be sent after a restart: also one that is leased now. */
-enum store_pending subscription_notice(const struct subscription *s);
-
 /* Failed tries of the current or next delivery. */
 uint32_t subscription_failed(const struct subscription *s);
 

@@ -52,7 +52,7 @@ struct command {
 };
 
 extern const struct command command_verify, command_log, command_backup, command_token,
-    command_health, command_dump, command_load, command_bench, command_run_tests,
+    command_health, command_dump, command_load, command_run_tests,
     command_tables; /* help does not show the last one */
 
 /* All commands that help shows. */

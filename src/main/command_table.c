@@ -6,12 +6,7 @@
 
 #include <string.h>
 
-const struct command *const commands[] = {
-    &command_token, &command_health, &command_verify,    &command_log,  &command_backup,
-    &command_dump,  &command_load,   &command_run_tests, &command_bench};
-const size_t command_count = sizeof(commands) / sizeof(commands[0]);
-
-const struct command command_bench = {
+static const struct command command_bench = {
     .name = "bench",
     .synopsis = "bench [OPTION]...",
     .summary = "Measure a server under load.",
@@ -24,6 +19,11 @@ const struct command command_bench = {
     .statuses = {[COMMAND_USAGE] =
                      "claimd-bench is missing. Otherwise the exit status is its own."},
     .program = "claimd-bench"};
+
+const struct command *const commands[] = {
+    &command_token, &command_health, &command_verify,    &command_log,  &command_backup,
+    &command_dump,  &command_load,   &command_run_tests, &command_bench};
+const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
 #define CLIENT_COMMAND(name, synopsis, summary) {#name, synopsis, summary},
 const struct client_entry client_commands[] = {CLIENT_COMMANDS(CLIENT_COMMAND)};

@@ -483,7 +483,8 @@ fail:
     return st;
 }
 
-const char *
+/* The scheme of a listener in a URL, such as "http://". */
+static const char *
 daemon_scheme(const struct daemon *d, size_t index)
 {
     return listen_scheme(server_listen_kind(d->server, index),

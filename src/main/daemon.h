@@ -48,7 +48,7 @@ void daemon_stop(struct daemon *d);
 
 /*
  * Does the housekeeping of the store up to the present, and wakes all requests that wait for a time.
- * Call it after a move of a manual clock.
+ * For tests, which call it after a move of a manual clock.
  */
 void daemon_clock_moved(struct daemon *d);
 

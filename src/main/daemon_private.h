@@ -37,9 +37,6 @@ struct daemon {
     int ready_fd; /* -1: none */
 };
 
-/* The scheme of a listener in a URL, such as "http://". */
-const char *daemon_scheme(const struct daemon *d, size_t index);
-
 /* Notifies the supervisor of `assignments` (NULL: none) and the addresses. False on failure. */
 bool daemon_notify_state(const struct daemon *d, const char *assignments);
 

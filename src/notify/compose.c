@@ -50,7 +50,8 @@ document_fill(struct buf *out, struct bytes inside, struct bytes document)
     return out->len <= most;
 }
 
-void
+/* Writes the sentence for people in it, without quotation marks. */
+static void
 document_sentence(struct buf *out, const struct invitation *i)
 {
     buf_str(out, i->again ? "You have been unsubscribed from the queue: "

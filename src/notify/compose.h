@@ -36,9 +36,6 @@ struct invitation {
 
 void document_invitation(struct buf *out, const struct invitation *i);
 
-/* Writes the sentence for people in it, without quotation marks. */
-void document_sentence(struct buf *out, const struct invitation *i);
-
 /*
  * Parts of a mail. A subscriber chooses some texts, which must not change the structure of the mail:
  *

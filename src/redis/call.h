@@ -251,10 +251,6 @@ uint64_t fencing_token(const struct call *c, size_t number, size_t base);
 enum status queue_index_add(struct redis_store *s, const struct store_op *op,
                             const struct store_queue *where, struct bytes tag);
 
-/* Removes the entry of a deleted queue. */
-enum status queue_index_remove(struct redis_store *s, const struct store_queue *where,
-                               struct bytes tag);
-
 /* Some entries of a list, and the total number. */
 struct index_page {
     struct redis_store *store;

@@ -10,7 +10,8 @@
  * The index has a list of queues for each project, and a list of projects. A queue and its list are in
  * different slots, so they change one after the other:
  *
- *     create   1. make the queue, marked as not listed   2. add the entry, with the tag of the queue
+ *     create   1. make the queue, marked as not listed
+ *              2. add the entry, with the tag of the queue
  *              3. remove the mark; if the queue was deleted meanwhile, remove the entry
  *     delete   1. delete the queue   2. remove the entry with its tag
  *
@@ -65,6 +66,14 @@ mark_listed(struct redis_store *s, const struct store_op *op,
     return st;
 }
 
+/* Removes the entry of a deleted queue. */
+static enum status
+queue_index_remove(struct redis_store *s, const struct store_queue *where,
+                   struct bytes tag)
+{
+    return index_change_queue(s, where, tag, SCRIPT_index_remove);
+}
+
 enum status
 queue_index_add(struct redis_store *s, const struct store_op *op,
                 const struct store_queue *where, struct bytes tag)
@@ -83,13 +92,6 @@ queue_index_add(struct redis_store *s, const struct store_op *op,
         return queue_index_remove(s, where, tag);
     counters_add(s, STORE_COUNT_QUEUES_MADE, 1);
     return ST_OK;
-}
-
-enum status
-queue_index_remove(struct redis_store *s, const struct store_queue *where,
-                   struct bytes tag)
-{
-    return index_change_queue(s, where, tag, SCRIPT_index_remove);
 }
 
 /* Reads a page of the entries after `marker` and `suffix`, one behind the other, in the order of ZRANGEBYLEX.

@@ -114,7 +114,7 @@ keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,
 /* Clears the caches. Results of checks in progress are not cached. */
 void keystone_clear_cache(struct keystone *k);
 
-/* The number of cached tokens, accepted and refused ones. */
+/* The number of cached tokens, accepted and refused ones; for tests. */
 size_t keystone_count(struct keystone *k);
 
 /* ------------------------------------------------------------------ over HTTP */

@@ -2,8 +2,8 @@
  * token_line: lines of the files of tokens and certificates, and lists of them.
  *
  *     NAME      ROLE    PROJECTS          EXPIRES               SHA-256
- *     invoices  worker  billing,archive   2027-03-31T00:00:00Z  sha256:9f86d081884c7d65...
- *     pages     admin   *                 never                 sha256:60303ae22b998861...
+ *     invoices  worker  billing,archive   2027-03-31T00:00:00Z  sha256:9f86d081884c...
+ *     pages     admin   *                 never                 sha256:60303ae22b99...
  *
  * Blanks separate the fields. "#" begins a comment line. A token is TOKEN_PREFIX and 64 hexadecimal digits: 256
  * random bits from claimd. Because no one can guess them, a fast hash is enough.
@@ -45,13 +45,6 @@ struct token_line {
 
 /* True if the line is blank or a comment. */
 bool token_line_blank(struct bytes line);
-
-/* Cuts off the next field; absent: there is none. */
-struct bytes token_line_field(struct bytes *rest);
-
-/* Checks a name, a role and projects, and returns the role. ST_BAD_VALUE with a reason. */
-enum status token_line_check(struct bytes name, struct bytes role, struct bytes projects,
-                             enum role *out, struct reason *why);
 
 /* Reads a line that is not blank. ST_BAD_VALUE with a reason. */
 enum status

@@ -44,7 +44,7 @@ void clock_init_system(struct clock *c);
  * stopwatch_ns. */
 void clock_init_since(struct clock *c, int64_t ms, int64_t stopwatch_ns);
 
-/* Makes a standing clock. */
+/* Makes a standing clock, for tests. */
 void clock_init_manual(struct clock *c, int64_t start_ms);
 
 int64_t clock_now_ms(const struct clock *c);
@@ -56,7 +56,7 @@ bool clock_stands(const struct clock *c);
 void clock_stop(struct clock *c);
 void clock_start(struct clock *c);
 
-/* Moves the clock by by_ms >= 0 (asserted). */
+/* Moves the clock by by_ms >= 0 (asserted); for tests. */
 void clock_advance(struct clock *c, int64_t by_ms);
 
 /* Moves the clock forward to to_ms. If the clock is at or after to_ms, it does not change. */

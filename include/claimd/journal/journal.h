@@ -120,7 +120,8 @@ void journal_seal(struct journal *j);
  * about a second. Any thread. */
 void journal_age(struct journal *j, int64_t now_ms);
 
-/* Starts a checkpoint with the next commit, whatever the size of the log. Any thread. */
+/* Starts a checkpoint with the next commit, whatever the size of the log; for tests. Any
+ * thread. */
 void journal_checkpoint(struct journal *j);
 
 struct journal_metrics {

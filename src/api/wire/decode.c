@@ -35,6 +35,15 @@ list_name(const struct post_reader *r)
     return r->form == POST_V1 ? "" : "messages";
 }
 
+/* The status to report of two for one body: a wrong type before a wrong value. */
+static enum status
+decode_worse(enum status a, enum status b)
+{
+    if (a == ST_OK || b == ST_BAD_BODY)
+        return b;
+    return a;
+}
+
 /* True if st is worse than all before, so that it needs a reason. */
 static bool
 is_worst(const struct post_reader *r, enum status st)
@@ -330,14 +339,6 @@ integer_refuse(struct reason *why, enum status st, const char *name,
                        "%s is %s. It must be an integer between %lld and %lld (%s)", name,
                        json_received(value).text, (long long)range->min,
                        (long long)range->max, range->options);
-}
-
-enum status
-decode_worse(enum status a, enum status b)
-{
-    if (a == ST_OK || b == ST_BAD_BODY)
-        return b;
-    return a;
 }
 
 /* Decodes a checked text between quotes. ST_NO_MEMORY. */

@@ -96,9 +96,6 @@ enum status
 integer_refuse(struct reason *why, enum status st, const char *name,
                const struct json_scan_value *value, const struct integer_range *range);
 
-/* The status to report of two for one body: a wrong type before a wrong value. */
-enum status decode_worse(enum status a, enum status b);
-
 /* ------------------------------------------------------------------ dates */
 
 /*
