@@ -240,8 +240,8 @@ run_create(struct client *c, const struct client_args *args)
         status = metadata_build(args, &metadata, &given);
     if (status == CLIENT_GOOD) {
         request.body = buf_view(&metadata);
-        c->quiet =
-            true; /* of a queue that exists, they are about settings that it may not have */
+        /* Of a queue that exists, warnings are about settings that it may not have. */
+        c->quiet = true;
         status = queue_call(c, args->words[0], &request, &response);
         c->quiet = false;
         if (status == CLIENT_GOOD)

@@ -3,7 +3,8 @@
  *
  *                 +-- exit, response --> ENDED --> FINISHING --> DONE
  *     RUNNING ----|                        ^           |
- *                 |                        +-----------+ no response: retry until the lease ends
+ *                 |                        +-----------+ no response: retry until
+ *                 |                                                      the lease ends
  *                 +-- lease lost --> DONE
  *
  * A claim is freed when all its jobs are DONE.

@@ -2,10 +2,10 @@
  * work_lease: the lease of a claim, as the worker that holds it must see it. A state machine with a given
  * clock, without requests and processes of its own.
  *
- *      begin              1/3                 2/3            11/12     end
- *        |-----------------|===================|===============|--------|
- *        |                 renew, and retry    lost: SIGTERM   SIGKILL  claimd may deliver the
- *        |                 until a response    to the jobs              messages to another worker
+ *      begin           1/3                 2/3            11/12     end
+ *        |--------------|===================|===============|--------|
+ *        |              renew, and retry    lost: SIGTERM   SIGKILL  claimd may deliver
+ *        |              until a response    to the jobs              the messages again
  *        +-- the request was sent whose response confirmed the lease
  *
  * claimd starts a lease when it gets the request, so counting from the time before the request was sent is

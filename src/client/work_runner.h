@@ -3,15 +3,16 @@
  *
  *     RUN ----SIGUSR1----> QUIET     claims no more
  *      |                     |
- *      +---------+-----------+-- SIGTERM, a broken command, a server that is away for too long
- *      |         |
- *      |       STOP    claims no more; jobs may run for grace_s, then it ends and releases them
+ *      +---------+-----------+-- SIGTERM, a broken command, a server that is away for too
+ *      |         |               long
+ *      |       STOP    claims no more; jobs may run for grace_s, then it ends and
+ *      |         |     releases them
  *      |         |
  *      |         +-- SIGTERM
  *      |         |
  *      |       HURRY   ends and releases all jobs now
  *      |
- *    DRAIN   claims no more, because it has all jobs that it wants; ends when they are done
+ *    DRAIN   claims no more, because it has all jobs that it wants; ends with the last
  *
  *   Times    milliseconds of now_ms()
  *   Threads  one

@@ -3,15 +3,15 @@
  * given clock, without requests of its own.
  *
  *           a failed job, with --health
- *     UP ---------------------------------> CHECK    asks for the health before the next claim
+ *     UP ---------------------------------> CHECK    asks for the health before it claims
  *     ^ <---------------------------------- |
  *     |             health is good          | health is bad
  *     |                                     v
- *     | ----- service_failed() -----------> AWAY     claims nothing. Ends after a pause that doubles, and with
- *     |                                     |  ^     --health after a good response
- *     |                                     v  |
- *     +------ response to the job --------- TRIAL    claims one job. If it takes longer than TRIAL_MS, that
- *                                                    is good enough
+ *     | ----- service_failed() -----------> AWAY     claims nothing. Ends after a pause
+ *     |                                     |  ^     that doubles, and with --health
+ *     |                                     v  |     after a good response
+ *     +------ response to the job --------- TRIAL    claims one job. If it takes longer
+ *                                                    than TRIAL_MS, that is good enough
  *
  *   Times    milliseconds of a clock that also runs while the system is suspended
  *   Threads  one

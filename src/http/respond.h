@@ -12,8 +12,8 @@
  *               fiber
  *     WAITING   a message (store/waiter.h)        READY, GONE, its deadline, a drain, the
  *                                                 client's hang-up
- *     COMMIT    the log to be durable up to       the log; not by a hang-up. If the change is lost:
- *               response.lsn                      closed without a response
+ *     COMMIT    the log to be durable up to       the log; not by a hang-up. If the
+ *               response.lsn                      change is lost: closed without response
  *     REMOTE    the store, in a fiber             FIBER; not by a hang-up
  *     IDENTITY  Keystone, in a fiber              FIBER; not by a hang-up
  *     DELAYED   the time of an injected fault     its deadline, a drain; not by a hang-up

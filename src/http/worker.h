@@ -6,7 +6,8 @@
  *       +- event queue: connections and events   -> mhd_add(), suspended_event()
  *       +- connections, for their end only       -> mhd_event()
  *       +- lingering sockets                     -> linger_read()
- *     time-out: the least of libmicrohttpd's, the phases', the suspended requests' and the store's
+ *     time-out: the least of libmicrohttpd's, the phases', the suspended requests' and
+ *               the store's
  *
  * loop.h runs it. respond.h has the requests that take long or have to wait.
  *

@@ -1,9 +1,9 @@
 /*
  * segment: the files of a journal, and the one that is written.
  *
- *             disk_allocate()     rename, head,          the next one      checkpoint of
- *                                 syncs                  is begun          all live data is
- *     nothing ---------> spare ---------------> written -----------> whole --- durable --> gone
+ *         disk_allocate()     rename, head,      the next one     checkpoint of all
+ *                             syncs              is begun         live data is durable
+ *     nothing -------> spare -----------> written ----------> whole --------> gone
  *
  * A segment is named by the LSN of its first record, in 16 hexadecimal digits. Spares
  * are made ahead, so that a full disk leaves time. Recovery does not read them.

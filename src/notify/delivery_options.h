@@ -1,7 +1,8 @@
 /*
  * delivery_options: the options of a subscription for its deliveries (docs/api.md 20.2, 20.4, 20.5).
  *
- *     {"post_headers": {"X-Token": "a"}, "post_data": "...", "from": "...", "subject": "..."}
+ *     {"post_headers": {"X-Token": "a"}, "post_data": "...", "from": "...",
+ *      "subject": "..."}
  *
  * Members with other types count as absent.
  *

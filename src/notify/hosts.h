@@ -11,8 +11,8 @@
  * QUEUED_MOST in all. Beyond that, the notifier returns it to the store, for as long as the host is likely to
  * need for those before it. So the memory here does not depend on the number of due deliveries.
  *
- *     host:   idle --hosts_find()--> in use (queued or running) --host_release(), host_end()--> idle -->
- *             removed
+ *     host:   idle --hosts_find()--> in use (queued or running)
+ *             in use --host_release(), host_end()--> idle --> removed
  *
  *   Cost     O(1); hosts_dequeue() O(hosts with a queue, at most QUEUED_MOST)
  *   Memory   a host in use, and HOSTS_REMEMBERED idle hosts, the latest ones

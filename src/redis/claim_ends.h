@@ -2,10 +2,12 @@
  * claim_ends: ends claims on Redis, although no request concerns their queue. Otherwise the messages that have no
  * attempt left would not become dead letters before the next request.
  *
- *     a script gives a claim such a message -> due_ms behind its response (mark_due() of lib/queue.lua)
+ *     a script gives a claim such a message -> due_ms behind its response (mark_due() of
+ *                                              lib/queue.lua)
  *     call_run()                            -> claim_ends_add() (call.h) tells the thread
- *     thread                                -> due_add()      adds the queue to its list (due.h)
- *                                              queue_expire   looks at the queue, until the last such claim has ended
+ *     thread                                -> due_add(), which adds the queue to its list
+ *                                              (due.h), then queue_expire, which looks at
+ *                                              the queue until the last such claim ends
  *
  * Such a look also sends the transfers that a process has left behind (outbox.h). A node that fails is avoided for
  * some seconds, so that it does not delay the looks at queues of other nodes.

@@ -6,7 +6,8 @@
  * the outcome of a delivery is known, the maintenance thread renews its lease. If the process ends, the lease
  * ends, and another process delivers again.
  *
- *     post                                 -> delivery_mark_due()        adds the queue to its list
+ *     post                                 -> delivery_mark_due(): adds the queue to its
+ *                                             list
  *     store_delivery_next()                -> due_poll(), delivery_lease
  *     store_delivery_done()                -> delivery_done, delivery_mark_due()
  *

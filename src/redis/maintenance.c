@@ -8,9 +8,10 @@
  * a connection to each node whose channels it needs. If the connection breaks or the slot moves, the thread
  * subscribes again. Notifications in between are lost, so claimd also wakes waiters from time to time.
  *
- *     channel:   unsubscribed --SSUBSCRIBE confirmed--> subscribed --no waiter for KEPT_MS--> removed
- *                     ^                                      |
- *                     +------ node dropped, slot moved ------+
+ *     channel:   unsubscribed --SSUBSCRIBE confirmed--> subscribed
+ *                     ^                                   |    |
+ *                     +---- node dropped, slot moved -----+    +--no waiter for KEPT_MS
+ *                                                              --> removed
  *
  * With a test clock there is no such thread, and housekeeping wakes the waiters.
  *

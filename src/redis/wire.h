@@ -47,9 +47,11 @@
  *   Threads   one: that of the wire
  *   Blocking  never
  *
- *     pipeline_add() --> waiting --pipeline_begin()--> sent --pipeline_read()--> COMPLETE --> pipeline_end()
- *                           |                           |                                        ^
- *                           v pipeline_reject_waiting() +------------- pipeline_abort() ---------+
+ *     pipeline_add() --> waiting --pipeline_begin()--> sent --pipeline_read()--> COMPLETE
+ *                           |                           |                            |
+ *                           |                           | pipeline_abort()           |
+ *                           v                           v                            v
+ *                    pipeline_reject_waiting()          +-----> pipeline_end() <-----+
  */
 enum {
     PIPELINE_REQUESTS = 64,    /* maximum number of requests of a pipeline */

@@ -571,9 +571,8 @@ put_back(struct fixture *f)
 
     ck_assert_status(store_read(f->store, STORE_AT(f->now_ms), &f->queue, &records),
                      ST_OK);
-    rest =
-        records; /* the next slice, if there is one, is empty: there are no subscriptions */
-    if (records.more) {
+    rest = records;
+    if (records.more) { /* the next slice is empty: there are no subscriptions */
         ck_assert_status(store_read(f->store, STORE_AT(f->now_ms), &f->queue, &rest),
                          ST_OK);
         ck_assert(!rest.more && rest.count == 0);

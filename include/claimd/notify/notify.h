@@ -1,10 +1,12 @@
 /*
  * notify: delivers messages to subscribers, by web hook or by mail.
  *
- *   store_delivery_next() --> delivery --> log durable? --> capacity at its host? --> transfer
- *                                              |                  | no                 |
- *                                              | lost             v                    v
- *                                              +----------> store_delivery_done() <----+
+ *   store_delivery_next() --> delivery --> log durable? --> capacity at the host?
+ *                                              |               | no         | yes
+ *                                              | lost          |            v
+ *                                              |               |        transfer
+ *                                              v               v            v
+ *                                              +-------> store_delivery_done()
  *
  * One thread leases due deliveries, sends them with the multi interface of libcurl, and reports the outcomes to
  * the store, which knows when to retry. The thread holds no lock while it sends, and sleeps while no delivery

@@ -5,13 +5,13 @@
  * the feed. The cost of a post does not depend on the number of subscriptions. A delivery never
  * changes the message, which may be claimed and deleted before (docs/adr/0011-subscriptions.md).
  *
- *                 subscribed, a post                store_delivery_next()
- *     rests  ----------------------------->  due  ------------------------> leased
- *       ^                                     ^ ^                             | | store_delivery_done()
- *       |                again_ms has come    | +---- more in the feed -------+ |
- *       |           waits --------------------+                               | |
- *       |             ^----------------------- FAILED, BACKED_OFF ---------------+ |
- *       +---------------------------- nothing more in the feed -----------------+
+ *         subscribed, a post          store_delivery_next()
+ *     rests  --------------------->  due  ------------------> leased
+ *       ^                             ^ ^                       | | store_delivery_done()
+ *       |        again_ms has come    | +- more in the feed ----+ |
+ *       |   waits --------------------+                           |
+ *       |     ^------------------------ FAILED, BACKED_OFF -------+
+ *       +-------------------- nothing more in the feed -----------+
  *
  *   Order      a subscription gets the messages of its queue in their order, one at a time
  *   At least   once: a delivery that was leased when the server was killed is leased again

@@ -56,8 +56,8 @@ struct store_listener {
 struct store_waiter {
     struct store_listener *listener; /* borrowed while in the wait queue */
     struct list link;                /* this and the rest are the store's */
-    void *
-        home; /* the owner of the lock that guards this; NULL: never was in a wait queue */
+    /* The owner of the lock that guards this; NULL: never was in a wait queue. */
+    void *home;
     void *waitqueue; /* NULL: outside */
     size_t wants;    /* messages that its operation may take */
     bool called;

@@ -6,11 +6,13 @@
  * The build embeds a file without its indentation. A request copies the file without the parts that
  * are disabled, and fills in the values in force:
  *
- *     "NAME $if WORDS": VALUE    a member that exists if all conditions hold ("!word": if not)
+ *     "NAME $if WORDS": VALUE    a member that exists if all conditions hold ("!word": if
+ *                                not)
  *     {"$if": "WORDS", ...}      the same for an object in a list
  *     "${max_wait}"              the number of this limit
  *     "${user}"                  a text of the request
- *     "at most ${max_wait}"      the same inside of a text, where a text has to need no escapes
+ *     "at most ${max_wait}"      the same inside of a text, where a text has to need no
+ *                                escapes
  *     "${catalog}"               another file
  *     "${roles messages:pop}"    the list of the roles with this permission
  *

@@ -13,7 +13,8 @@
  * slower. So claimd looks at the first bytes of a connection before libmicrohttpd gets it:
  *
  *     accepted --> waits for bytes --> small block:  programs that use the API
- *                                  --> large block:  browsers, proxies in front of them, and large heads
+ *                                  --> large block:  browsers, proxies in front of them,
+ *                                                    and large heads
  *
  * A browser stays a browser for the life of its connection, and sends cookies of all programs on the
  * host. With TLS only the ClientHello can be seen. A connection with a small block whose later

@@ -6,9 +6,10 @@
  * The way of a request:
  *
  *     mhd_run() --> target --> head --> body, piece by piece --> whole --> mhd_respond()
- *                                                                  |  or mhd_suspend(), until
- *                                                                  |  mhd_resume() --> ready
- *                     ended, when the response is sent or lost <---+
+ *                                                                  |
+ *                                                                  |  or mhd_suspend(),
+ *                                                                  |  until mhd_resume()
+ *                     ended, when the response is sent or lost <---+  --> ready
  *
  * libmicrohttpd runs in external mode, without threads and without a listening socket. The worker's
  * epoll set contains its epoll sets. The files behind the wall:

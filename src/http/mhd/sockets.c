@@ -23,9 +23,9 @@ watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what)
  * a connection without a request yet is suspended while there is nothing to read. The worker's own
  * epoll set tells when there is:
  *
- *     added --> suspended --readable--> tls_pending --its turn--> tls_handshaking --> first request
- *                   ^                                                    |
- *                   +--------------- nothing to read --------------------+
+ *     added --> suspended --readable--> tls_pending --its turn--> tls_handshaking
+ *                   ^                                                |   |
+ *                   +--------------- nothing to read ----------------+   +--> a request
  *
  * A handshake takes about a millisecond of the processor. Each round admits a few, so that the
  * worker serves other clients in between. If the client has gone, the connection is only closed.

@@ -2,10 +2,10 @@
  * run: the processes of `claimd run`.
  *
  *     parent
- *          |                            when the parent ends, CMD gets SIGTERM, and then SIGKILL
- *     claimd run ---- server 1 .. n     the kernel kills these if claimd run ends in any way
+ *          |                        when the parent ends, CMD gets SIGTERM, then SIGKILL
+ *     claimd run ---- server 1 .. n the kernel kills these if claimd run ends in any way
  *          |
- *          +--------- CMD               likewise; inherits standard input, output and error
+ *          +--------- CMD           likewise; inherits standard input, output and error
  *
  * One thread, which sleeps until a signal arrives, the parent ends, or a server is ready. Each server has
  * its own session, so that it gets no signals of the terminal.

@@ -48,8 +48,8 @@ ARENA_CASE("metadata");
 
 START_TEST(defaults_of_an_older_version_are_decoded_and_refused_in_a_request)
 {
-    takes(
-        "{\"_default_message_ttl\":60,\"_default_message_delay\":900}"); /* as load does */
+    /* As load does. */
+    takes("{\"_default_message_ttl\":60,\"_default_message_delay\":900}");
     ck_assert_int_eq(
         metadata_check_lifetime(&metadata.settings, &api_limits_default, &why),
         ST_BAD_VALUE);
