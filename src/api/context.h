@@ -46,10 +46,10 @@ struct context {
     bool wait_refused;          /* it must not: project_max_waiters. See wait_result() */
     struct response *res;
     struct bytes path; /* of the request, after path_drop_slash() */
-    struct bytes
-        prefix; /* that a proxy has cut off the path, so that links need it; may be empty */
-    struct bytes
-        base; /* the beginning of hrefs: prefix + "/v2", or prefix + "/v1/project" */
+    /* That a proxy has cut off the path, so that links need it; may be empty. */
+    struct bytes prefix;
+    /* The beginning of hrefs: prefix + "/v2", or prefix + "/v1/project". */
+    struct bytes base;
     struct bytes path_project;  /* the project in the path; absent: none */
     bool is_signed;             /* a signature admits the request */
     struct bytes token_project; /* the project of the caller's token; absent: none */

@@ -66,8 +66,8 @@ uint64_t snapshot_total(const struct snapshot *s, bool *complete);
 
 /* The queues of a project (absent: of all) whose names have a part (absent: any), in an order. */
 struct snapshot_selection {
-    const uint32_t
-        *rows; /* valid until snapshot_release() and snapshot_selection_end() */
+    /* Valid until snapshot_release() and snapshot_selection_end(). */
+    const uint32_t *rows;
     size_t count;
     struct store_population sum;
     void *own; /* not kept with the snapshot; NULL: kept */

@@ -46,8 +46,8 @@ struct client_command {
     const char *needs;  /* the required ones, in words */
     const char *good;   /* meaning of exit status 0, and of 1; NULL: the usual one */
     const char *refused;
-    const struct client_status
-        *statuses; /* all of them, instead of the usual ones; NULL: those */
+    /* All of them, instead of the usual ones; NULL: those. */
+    const struct client_status *statuses;
     int misuse; /* exit status if it cannot run, for example with wrong arguments; 0: the usual one */
     bool any_project; /* does not need a project */
     int (*run)(struct client *c,

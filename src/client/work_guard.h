@@ -40,8 +40,8 @@ enum { GUARD_FILES = 3, GUARD_VARIABLES_MOST = 4096 };
 
 struct guard_setup {
     char *const *command; /* its words, then NULL */
-    char *const
-        *environment;        /* of each command, then NULL. Each job adds its variables */
+    /* Of each command, then NULL. Each job adds its variables. */
+    char *const *environment;
     size_t most;             /* guards at the same time */
     const sigset_t *signals; /* signal mask of the commands */
 };

@@ -60,8 +60,8 @@ struct runner {
     int64_t pause_ms;    /* the last pause before a claim; 0: none */
     bool empty; /* --exit-when-empty: nothing was ready, and no job has ended since */
     bool ready_since; /* a job has ended since the last claim was sent */
-    bool
-        unconfirmed; /* the server did not confirm results that this run should not end without */
+    /* The server did not confirm results that this run should not end without. */
+    bool unconfirmed;
     int64_t away_ms;     /* the server does not work since then; -1: it works */
     sigset_t before;     /* signal mask of the commands */
     int signals;         /* signalfd */

@@ -30,8 +30,8 @@ struct work_service {
     bool has_health; /* --health */
     bool worked;     /* it has responded before */
     int64_t away_ms; /* AWAY, TRIAL: since then; -1: it is not away */
-    int64_t
-        next_ms; /* AWAY: end of the pause. TRIAL: end of the trial; INT64_MAX: no job yet */
+    /* AWAY: end of the pause. TRIAL: end of the trial; INT64_MAX: no job yet. */
+    int64_t next_ms;
     int64_t trial_ms; /* TRIAL: since then */
     int64_t pause_ms; /* the last pause; 0: none since it has responded to a job */
 };

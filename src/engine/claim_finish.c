@@ -22,8 +22,8 @@ enum {
 /* An item, with what it needs. */
 struct item {
     struct store_finish_item *request;
-    enum store_finish_action
-        action;              /* a release becomes a DEAD_LETTER if it is exhausted */
+    /* A release becomes a DEAD_LETTER if it is exhausted. */
+    enum store_finish_action action;
     struct message *message; /* NULL: the claim does not hold it */
     struct details *details; /* owned: new ones; NULL: none */
 };

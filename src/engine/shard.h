@@ -41,9 +41,9 @@ struct checkpoint {
     struct queue *queue; /* being read; NULL: none */
     enum state_stage stage;
     uint64_t at; /* the next number to look at, of a message or a subscription */
-    uint64_t
-        last_seq; /* of the queue, or its feed, when read: later ones are in the log */
-    bool in_keys; /* all queues were read; now come the keys: */
+    /* Of the queue, or its feed, when read: later ones are in the log. */
+    uint64_t last_seq;
+    bool in_keys;     /* all queues were read; now come the keys: */
     struct list *key; /* the next one, in the shard's key_order */
     size_t keys_left;
 };
@@ -90,8 +90,8 @@ struct shard {
     struct list checkpoint_order; /* all queues; those not read yet come first */
     struct checkpoint checkpoint;
     bool checkpointing; /* changes are logged as parts of a checkpoint */
-    const struct store_actor
-        *actor;              /* of the operation that has the lock; NULL: not known */
+    /* Of the operation that has the lock; NULL: not known. */
+    const struct store_actor *actor;
     int64_t now_ms;          /* the latest time an operation brought */
     _Atomic int64_t next_ms; /* when housekeeping is next useful, or earlier */
 };

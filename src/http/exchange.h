@@ -78,8 +78,8 @@ struct head_use {
 struct head {
     uint64_t content_length; /* 0 without the header */
     struct head_use use;
-    const char
-        *end; /* of the head, in the connection's memory; a body is read behind it */
+    /* Of the head, in the connection's memory; a body is read behind it. */
+    const char *end;
     bool chunked;
     bool expects_continue; /* the client waits for 100 before it sends the body */
 };

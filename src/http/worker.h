@@ -50,8 +50,8 @@ struct connections {
     struct mhd *mhd; /* owned; has the connections of the table */
     struct conn_table table;
     struct linger_set linger;
-    _Atomic size_t
-        load; /* pushed and not closed; the server adds, the worker subtracts */
+    /* Pushed and not closed; the server adds, the worker subtracts. */
+    _Atomic size_t load;
 };
 
 /* Exchanges whose response has to wait (respond.h). */

@@ -37,9 +37,9 @@ struct option {
     enum option_kind kind;
     size_t offset; /* of the field in struct config */
     int64_t min, max;
-    const char
-        *words; /* "a|b|c" for flags, choices and sets; of a size: one that stands for
-                            OPTION_WORD, or NULL */
+    /* "a|b|c" for flags, choices and sets; of a size: one that stands for OPTION_WORD, or
+     * NULL. */
+    const char *words;
     const char *value;   /* placeholder of the value in texts, such as "N" or "FILE" */
     const char *initial; /* default; NULL: the value in api_limits_default */
     const char *example; /* a value; NULL: none */

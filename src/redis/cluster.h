@@ -122,8 +122,8 @@ struct cluster_client {
 struct cluster_request {
     uint16_t slot;
     struct bytes function; /* of the library (script.h) */
-    const struct command_words
-        *words;           /* after the function: number of keys, keys, arguments */
+    /* After the function: number of keys, keys, arguments. */
+    const struct command_words *words;
     bool changes;         /* replicas must confirm it */
     bool repeatable;      /* claimd may send it again if it was perhaps executed */
     redisReply *response; /* out, owned: cluster_request_end() */

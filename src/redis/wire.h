@@ -100,15 +100,15 @@ struct pipeline {
     struct list waiting; /* requests of the next pipeline */
     size_t count;        /* of waiting requests */
     struct list sent;    /* requests under way */
-    struct list
-        *next;       /* first of `sent` without a response; &sent: only WAIT lacks one */
-    uint64_t number; /* number of the latest request */
+    /* First of `sent` without a response; &sent: only WAIT lacks one. */
+    struct list *next;
+    uint64_t number;       /* number of the latest request */
     unsigned replicas;     /* argument of WAIT; 0: the pipeline has no WAIT */
     bool asking_confirmed; /* the response to ASKING has arrived */
     int64_t begun_ns;
     int64_t progress_ns; /* the last write or read */
-    size_t
-        expected; /* number of requests that the next pipeline waits for, until due_ns */
+    /* Number of requests that the next pipeline waits for, until due_ns. */
+    size_t expected;
     int64_t due_ns;
 };
 
@@ -153,15 +153,15 @@ enum { MAP_NODES = 1024, WIRE_RESPONSE_BYTES = 64 << 20 };
 struct cluster_config {
     struct mem *mem; /* borrowed */
     struct link_config link;
-    struct bytes
-        library; /* function library; the cluster loads it into each node that lacks it */
+    /* Function library; the cluster loads it into each node that lacks it. */
+    struct bytes library;
     struct link_address seeds[URL_HOSTS];
     size_t seed_count;
     unsigned replicas;   /* number that must confirm each change; 0: none */
     int64_t confirm_ms;  /* time limit for the confirmation */
     int64_t patience_ms; /* time limit for retries while a node is temporarily unable */
-    unsigned
-        patient_most; /* requests that back off at a time. Beyond it, requests fail at once */
+    /* Requests that back off at a time. Beyond it, requests fail at once. */
+    unsigned patient_most;
     int64_t refresh_ms; /* least time between two refreshes of the map */
     void (*warn)(void *arg,
                  const char *text); /* about violations of the protocol; or NULL */

@@ -55,8 +55,8 @@ struct world {
     struct fuzz_memory memory; /* of the caller: its failures are not tested */
     struct mem *mem;           /* of the API and the engine */
     struct store *store;
-    struct testapi
-        *testapi; /* its clock stands at now_ms; the API has it only "with testapi" */
+    /* Its clock stands at now_ms; the API has it only "with testapi". */
+    struct testapi *testapi;
     bool with_testapi;
     struct auth *auth;         /* NULL: no identity stub */
     struct access *access;     /* NULL: nobody is asked for a token */

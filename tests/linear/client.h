@@ -20,10 +20,10 @@ struct client {
     const char *host, *port; /* borrowed */
     int fd;                  /* -1: it broke */
     bool outlives;           /* set it behind client_open() */
-    pthread_barrier_t
-        *gate;          /* the next exchange waits here, called but not sent; NULL: no */
-    const char *prefer; /* sent with the next exchange; NULL: not */
-    const char *key;    /* Idempotency-Key, likewise */
+    /* The next exchange waits here, called but not sent; NULL: no. */
+    pthread_barrier_t *gate;
+    const char *prefer;     /* sent with the next exchange; NULL: not */
+    const char *key;        /* Idempotency-Key, likewise */
     char text[CLIENT_ROOM]; /* the last answer, then its NUL */
 };
 

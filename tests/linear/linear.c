@@ -85,8 +85,8 @@ count_unanswered(const struct history *h)
 struct tally {
     uint64_t rounds;
     size_t operations, overlapping, waiting, unanswered, given_up;
-    size_t
-        may_be_cut_off; /* two a worker and kill: one may meet the dying process again */
+    /* Two a worker and kill: one may meet the dying process again. */
+    size_t may_be_cut_off;
 };
 
 static enum verdict

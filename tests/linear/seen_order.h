@@ -12,8 +12,8 @@
 
 /* Bit n - 1 stands for message n. */
 struct seen_order {
-    uint64_t
-        before[LINEAR_MESSAGES]; /* of message n + 1: those that must be there first */
+    /* Of message n + 1: those that must be there first. */
+    uint64_t before[LINEAR_MESSAGES];
 };
 
 void

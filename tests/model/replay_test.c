@@ -25,8 +25,8 @@ struct tale {
     struct story story; /* its store is the engine that lives now */
     struct logbook *log;
     struct ids ids;
-    uint64_t
-        numbers[STORY_QUEUES]; /* largest of the messages of a queue of this address */
+    /* Largest of the messages of a queue of this address. */
+    uint64_t numbers[STORY_QUEUES];
     bool checkpointing;
     uint64_t since; /* LSN of the checkpoint's begin */
     uint64_t whole; /* the log is enough if it goes to here or further */

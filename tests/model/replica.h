@@ -53,8 +53,8 @@ struct replica_queue {
     size_t message_count;
     struct replica_claim leases[REPLICA_CLAIMS];
     size_t lease_count;
-    struct replica_subscription
-        members[REPLICA_SUBSCRIPTIONS]; /* also those whose time is over */
+    /* Also those whose time is over. */
+    struct replica_subscription members[REPLICA_SUBSCRIPTIONS];
     size_t member_count;
 };
 

@@ -126,8 +126,8 @@ struct known_subscription {
     size_t missed; /* in front of what is lent: they count when that is done with */
     uint32_t failed;
     bool exact; /* the counts of the server are these */
-    bool
-        adds_up; /* they add up to what was posted for it: `fed`, and what came since `first` */
+    /* They add up to what was posted for it: `fed`, and what came since `first`. */
+    bool adds_up;
     uint64_t fed;
 };
 

@@ -50,9 +50,9 @@ struct server {
     struct mem *mem;
     struct store *store;
     struct clock real; /* stands: nothing here lives by it */
-    struct testapi
-        *testapi; /* in the memory of the simulation; NULL: time goes on by itself */
-    char key[32]; /* the Idempotency-Key of a request */
+    /* In the memory of the simulation; NULL: time goes on by itself. */
+    struct testapi *testapi;
+    char key[32];            /* the Idempotency-Key of a request */
     struct api_caller mover; /* who asks the test API */
     struct request move;     /* that is under way */
     char move_body[48];      /* requests of actors are made meanwhile */

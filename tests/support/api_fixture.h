@@ -21,8 +21,8 @@ struct api_fixture {
     struct signer *signer;      /* NULL: there are no pre-signed URLs */
     struct seal *seal;          /* NULL: nothing can be encrypted */
     struct redis_server *redis; /* owned; NULL: the store is an engine */
-    struct testapi
-        *testapi; /* NULL: without the test API. Its clock stands until a test moves it */
+    /* NULL: without the test API. Its clock stands until a test moves it. */
+    struct testapi *testapi;
     struct sampler *sampler; /* owned, only with the test API */
     unsigned moves;          /* clock moves that the test API reported */
     struct clock real;       /* by which tokens expire: manual */

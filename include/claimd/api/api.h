@@ -154,8 +154,8 @@ struct request {
     enum api_listener listener;
     bool tls;        /* it came over TLS, so links to this server have https */
     bool check_host; /* refuse a Host that a page of another site may have sent */
-    bool
-        from_proxy; /* a trusted proxy sent it, so links follow its X-Forwarded headers */
+    /* A trusted proxy sent it, so links follow its X-Forwarded headers. */
+    bool from_proxy;
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes headers[API_HEADER_COUNT]; /* absent: not sent; twice: joined by "," */
@@ -218,16 +218,16 @@ struct response {
     enum status status; /* the outcome, for log and metrics */
     struct response_subject about; /* for the log */
     struct bytes caller;           /* for the log: its name; absent: not known */
-    bool
-        stream; /* the body is the first event of a stream. Call again for the next one */
+    /* The body is the first event of a stream. Call again for the next one. */
+    bool stream;
     bool audited; /* an operator acts on the page: the log must have a line of it */
     uint64_t lsn; /* of the changes that the response shows; 0: none */
     struct store_queue claim_queue; /* of claim_id; from the arena */
-    struct bytes
-        claim_id;     /* a new claim, to release if the response is lost; absent: none */
+    /* A new claim, to release if the response is lost; absent: none. */
+    struct bytes claim_id;
     bool claim_stays; /* do not release it: the client repeats the request to get it */
-    struct fault
-        fault; /* for the front end: LATENCY, SLOW, HALF, CUT_BEFORE, CUT_AFTER */
+    /* For the front end: LATENCY, SLOW, HALF, CUT_BEFORE, CUT_AFTER. */
+    struct fault fault;
 };
 
 /* Bytes of the headers on the wire: at most RESPONSE_HEAD_MAX. */
@@ -256,9 +256,9 @@ struct api_config {
     struct signer *signer;    /* NULL: there are no pre-signed URLs */
     struct seal *seal;        /* NULL: nothing can be encrypted */
     const struct clock *real; /* with access, signer or the test API */
-    const struct clock
-        *time_base; /* clock of the times in the store, which responses show as
-                                      times of the wall clock; NULL: they are */
+    /* Clock of the times in the store, which responses show as times of the wall clock;
+     * NULL: they are. */
+    const struct clock *time_base;
     const struct api_condition *condition; /* NULL: neither draining nor closed */
     const struct metrics *metrics;         /* NULL: there are none */
     struct testapi *testapi;               /* NULL: there is no test API */

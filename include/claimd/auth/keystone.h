@@ -83,8 +83,8 @@ struct keystone_config {
     struct mem *mem; /* borrowed for the life of the keystone, as all pointers here */
     struct keystone_wire *wire;
     struct executor *executor; /* runs the checks; NULL: the calling thread does */
-    struct role_map
-        roles; /* maps roles of Keystone to roles of claimd; borrows its texts */
+    /* Maps roles of Keystone to roles of claimd; borrows its texts. */
+    struct role_map roles;
     struct hash_key key; /* hash key of the tables of cached tokens */
     int64_t cache_ms, timeout_ms;
     size_t cache_tokens;
@@ -128,8 +128,8 @@ size_t keystone_count(struct keystone *k);
 struct keystone_wire_config {
     struct mem *mem; /* borrowed for the life of the wire, as all pointers here */
     const char *url; /* ends with "/v3"; the caller has called keystone_url_check() */
-    const char
-        *ca; /* file of trusted certificates; NULL: the certificates of the system */
+    /* File of trusted certificates; NULL: the certificates of the system. */
+    const char *ca;
     /* Writes the current service token and a NUL. The wire calls it for each check, so that the owner can
      * renew the token. ST_UNAVAILABLE: there is no service token, with a reason. */
     enum status (*service_token)(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1],

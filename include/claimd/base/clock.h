@@ -28,13 +28,13 @@
 #include <stdint.h>
 
 struct clock {
-    _Atomic int64_t
-        encoded_time; /* running: twice the milliseconds added to the monotonic clock;
-                         standing: twice the time shown, plus one */
-    int64_t
-        phase_ns; /* running: added to the monotonic clock before it is rounded down */
-    int64_t
-        wall_ahead_ms; /* standing: of clock_wall_ahead_ms(); 0 unless a test sets it */
+    /* Running: twice the milliseconds added to the monotonic clock; standing: twice the
+     * time shown, plus one. */
+    _Atomic int64_t encoded_time;
+    /* Running: added to the monotonic clock before it is rounded down. */
+    int64_t phase_ns;
+    /* Standing: of clock_wall_ahead_ms(); 0 unless a test sets it. */
+    int64_t wall_ahead_ms;
 };
 
 /* Makes a clock that runs with the wall clock. */

@@ -18,8 +18,8 @@ struct tls; /* claimd/http/tls.h */
 struct server_config {
     const struct api *api;
     struct store *store; /* for housekeeping */
-    struct store_log *
-        store_log; /* makes changes durable before their responses; NULL: the store has no log */
+    /* Makes changes durable before their responses; NULL: the store has no log. */
+    struct store_log *store_log;
     struct mem *mem;
     const struct clock *clock;
     const struct log *log;
@@ -27,8 +27,8 @@ struct server_config {
     const struct proxies *proxies; /* NULL: X-Forwarded headers have no effect */
     unsigned socket_mode;          /* permissions of a Unix socket's file */
     int64_t socket_group; /* numeric group of that file; -1: the default of the process */
-    bool
-        open_to_all; /* requests need no token; the server checks Host on loopback listeners */
+    /* Requests need no token; the server checks Host on loopback listeners. */
+    bool open_to_all;
     size_t workers;         /* 1 to 254 */
     struct tls *tls;        /* for listeners with TLS; NULL: no listener has TLS */
     size_t max_connections; /* maximum of all workers together */
@@ -36,11 +36,11 @@ struct server_config {
     struct executor *executor; /* for blocking work of a store on Redis; else NULL */
     size_t fibers;           /* per worker, for requests that may block; 0: the default */
     size_t max_header_bytes; /* maximum size of the request line and the headers */
-    size_t
-        max_headers; /* maximum number of header lines; each costs a connection 64 bytes */
+    /* Maximum number of header lines; each costs a connection 64 bytes. */
+    size_t max_headers;
     int64_t idle_seconds; /* time limit of a connection without a request */
-    int64_t
-        request_seconds; /* time limit for receiving a request, and for sending its response */
+    /* Time limit for receiving a request, and for sending its response. */
+    int64_t request_seconds;
     uint64_t access_log_one_in; /* see server_log_requests() */
 };
 

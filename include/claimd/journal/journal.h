@@ -61,8 +61,8 @@ struct journal_config {
      * after the first second. */
     void (*progress)(void *arg, const struct journal_progress *progress);
     void *progress_arg;
-    const struct clock
-        *stopwatch; /* real time, borrowed; NULL: no progress is reported */
+    /* Real time, borrowed; NULL: no progress is reported. */
+    const struct clock *stopwatch;
 
     /* Called once, by the committing thread, when nothing can become durable any more. */
     void (*failed)(void *arg, const char *text, int error); /* an errno */

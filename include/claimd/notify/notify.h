@@ -52,10 +52,10 @@ struct notify_mail {
 struct notify_config {
     struct mem *mem;
     struct store *store;
-    struct store_log
-        *store_log;            /* makes deliveries durable; NULL: the store has no log */
-    const struct clock *clock; /* of the store */
-    const struct clock *real;  /* gives the wall clock, for signatures */
+    /* Makes deliveries durable; NULL: the store has no log. */
+    struct store_log *store_log;
+    const struct clock *clock;     /* of the store */
+    const struct clock *real;      /* gives the wall clock, for signatures */
     const struct clock *time_base; /* as in struct api_config */
     struct log *log;
     struct signer *signer;   /* signs confirmations */

@@ -128,8 +128,8 @@ struct store_change {
     enum store_change_kind kind;
     bool checkpoint; /* part of a checkpoint: QUEUE, STATE, FEED, SUBSCRIPTION */
     int64_t now_ms;
-    const struct store_actor
-        *actor; /* behind the change, or of the operation that expired; or NULL */
+    /* Behind the change, or of the operation that expired; or NULL. */
+    const struct store_actor *actor;
     struct store_queue queue;
     uint32_t tag;        /* of the queue's incarnation */
     bool transient;      /* the queue and its messages do not survive a restart */

@@ -49,8 +49,8 @@ struct store_op {
     const struct store_actor *actor; /* in: borrowed for the call; NULL: unknown */
     struct bytes client;         /* in: the Client-ID, for claims; absent: not known */
     struct store_waiter *waiter; /* in: claim_create, pop: waits if no message is there */
-    const struct store_key
-        *key;           /* in: post, claim_create, pop, finish: store/key.h; NULL: none */
+    /* In: post, claim_create, pop, finish: store/key.h; NULL: none. */
+    const struct store_key *key;
     bool flush_later;   /* in: the caller calls store_log_flush() before it sleeps */
     bool waits;         /* out: the waiter is in the wait queue */
     bool repeated;      /* out: the result is that of an earlier call with this key */
@@ -209,8 +209,8 @@ enum store_finish_action {
 struct store_finish_item {
     enum store_finish_action action;
     struct bytes id; /* no two items have the same */
-    struct bytes
-        reason; /* RELEASE, DEAD_LETTER: at most STORE_REASON_MAX bytes; empty: none */
+    /* RELEASE, DEAD_LETTER: at most STORE_REASON_MAX bytes; empty: none. */
+    struct bytes reason;
     int64_t delay_s; /* RELEASE */
     bool uncounted;  /* RELEASE: the delivery does not count towards max_claim_count */
     bool held;       /* out: the claim held the message, and the action is done */
@@ -259,8 +259,8 @@ struct store_redrive {
     size_t limit;     /* at least 1 */
     bool dry_run;     /* only count */
     bool keeps_count; /* the messages keep their delivery counts */
-    const struct bytes
-        *ids; /* NULL: the oldest; else these, if they are ready dead letters */
+    /* NULL: the oldest; else these, if they are ready dead letters. */
+    const struct bytes *ids;
     size_t id_count;
     uint64_t resume; /* in, out: where to continue; 0 at first */
 };

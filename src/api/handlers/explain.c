@@ -13,8 +13,8 @@ struct explanation {
     struct store_claim_info claim;       /* valid if has_claim */
     bool has_claim;
     struct store_queues queues; /* of its queue */
-    const struct store_settings
-        *settings; /* in them; NULL: the queue was deleted meanwhile */
+    /* In them; NULL: the queue was deleted meanwhile. */
+    const struct store_settings *settings;
     int64_t now_ms;
 };
 

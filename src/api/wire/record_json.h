@@ -45,8 +45,8 @@ struct record_line {
     struct store_queue where;
     struct store_record record;
     struct bytes claim; /* MESSAGE: the name of its claim, if that is not an id */
-    uint64_t
-        announced; /* LINE_END: the number of lines before; UINT64_MAX: not counted */
+    /* LINE_END: the number of lines before; UINT64_MAX: not counted. */
+    uint64_t announced;
     size_t number; /* of the line, from 1 on; the caller sets it */
 };
 

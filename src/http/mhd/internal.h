@@ -29,8 +29,8 @@ struct mhd_daemon {
     size_t conns;
     bool due;       /* it must run in this round */
     int64_t due_ms; /* when it must run anyway; real time, INT64_MAX: never */
-    unsigned
-        idle_polls; /* rounds in a row in which it claimed to have work but did none */
+    /* Rounds in a row in which it claimed to have work but did none. */
+    unsigned idle_polls;
 };
 
 struct mhd {

@@ -42,8 +42,8 @@ struct run_words {
     bool fail_on_leak;
     const char *log; /* a file; NULL: none */
 
-    char **
-        server; /* command line of a server; the array is owned, the words are borrowed */
+    /* Command line of a server; the array is owned, the words are borrowed. */
+    char **server;
     size_t server_count;
     char *const *command; /* borrowed; ends with NULL */
 };

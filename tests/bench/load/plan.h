@@ -142,8 +142,8 @@ struct id {
 /* State of one connection between requests. */
 struct actor {
     uint64_t random; /* state of the random generator, never 0 */
-    uint64_t
-        serial; /* number of the next body; the high bits are the connection's number */
+    /* Number of the next body; the high bits are the connection's number. */
+    uint64_t serial;
     unsigned queue;
     bool posted;      /* CYCLE: the claim is next */
     bool dropped;     /* PREPARE: the queue was deleted, its creation is next */

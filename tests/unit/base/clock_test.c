@@ -16,8 +16,8 @@ int __wrap_clock_gettime(clockid_t which, struct timespec *out);
 static struct {
     bool set;
     int64_t wall_ns, monotonic_ns;
-    int64_t
-        slow_ns; /* a reading of the next clock comes so much later, for the last time */
+    /* A reading of the next clock comes so much later, for the last time. */
+    int64_t slow_ns;
 } faked;
 
 int
