@@ -15,8 +15,7 @@ UNITS = ("tests/unit/", "tests/fuzz/")
 
 # Structures with this name are in several files and mean several things. Do not add one without a reason.
 DOUBLES = set("""
-    address attempt counters fault guard key line listing outcome place record redrive release resources
-    selection setting transfer worker
+    attempt guard listing outcome redrive setting transfer
     """.split())
 
 # A text or a character, and a comment. So a comment cannot begin in a text.

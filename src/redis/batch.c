@@ -59,7 +59,9 @@ batch_message_count(const struct call *c, size_t from)
     return count;
 }
 
-void
+/* Fills a batch with the messages from word `from` on. The batch takes ownership of the space and the response.
+ * */
+static void
 batch_fill(struct call *c, size_t from, struct batch_pin *pin, struct store_batch *out)
 {
     const size_t count = batch_message_count(c, from);

@@ -23,15 +23,11 @@ struct batch_pin *batch_pin_new(struct redis_store *s, size_t count);
  * */
 size_t batch_message_count(const struct call *c, size_t from);
 
-/* Fills a batch with the messages from word `from` on. The batch takes ownership of the space and the response.
- * */
-void
-batch_fill(struct call *c, size_t from, struct batch_pin *pin, struct store_batch *out);
-
-/* Likewise, with new space. ST_NO_MEMORY. */
+/* Fills a batch with the messages from word `from` on. The batch takes ownership of the response.
+ * ST_NO_MEMORY. */
 enum status batch_fill_new(struct call *c, size_t from, struct store_batch *out);
 
-/* Likewise, in the space of `pin` unless the call has a key: an earlier call may have got more messages, and a client
+/* The same in the space of `pin` unless the call has a key: an earlier call may have got more messages, and a client
  * that gets none repeats its request. Returns st, or ST_NO_MEMORY. */
 enum status batch_fill_keyed(struct call *c, size_t from, struct batch_pin *pin,
                              enum status st, struct store_batch *out);
