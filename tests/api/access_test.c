@@ -118,7 +118,7 @@ try_route(struct api_fixture *f, const struct route *r)
         ck_assert_msg(was_kept_out(f) ==
                           (!open && (guarded || !is_said(role, r->action))),
                       "%s %s by a %s: %d %s", api_method_name(r->method), path,
-                      role_words[role].role, f->c.res.code, api_answer(&f->c));
+                      role_words[role].role, f->c.res.code, api_body(&f->c));
         f->c.headers[API_HEADER_PROJECT_ID] = "another";
         (void)api_call(&f->c, api_method_name(r->method), path, "{}");
         ck_assert_msg(was_kept_out(f) == !open, "%s %s elsewhere",
@@ -479,8 +479,7 @@ finish_part(struct api_fixture *f, const char *token, const struct part *p, int 
     f->c.headers[TOKEN] = token;
     ck_api(f, "POST", path, body, code, code == 403 ? NA : NULL);
     if (code == 403)
-        ck_assert_msg(strstr(api_answer(&f->c), p->action) != NULL, "%s",
-                      api_answer(&f->c));
+        ck_assert_msg(strstr(api_body(&f->c), p->action) != NULL, "%s", api_body(&f->c));
 }
 
 /* A policy of all default rules but one. Tokens are as in open_doors(). */
@@ -535,5 +534,5 @@ API_TEST_WITH(a_refused_part_of_a_finish_leaves_the_rest_undone, open_doors(f))
            403, NA);
     ck_api(f, "POST", path, "{\"delete\":[],\"post\":[],\"renew\":{}}", 200, NULL);
     ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"claimed\":1"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"claimed\":1"));
 }

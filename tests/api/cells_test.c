@@ -214,7 +214,7 @@ struct walk {
     struct api_fixture f;
     bool policy;  /* it is the one above */
     bool metrics; /* they are for anybody */
-    bool away;    /* whoever knows tokens does not answer */
+    bool away;    /* whoever knows tokens does not respond */
     size_t cells, seen[AWAY + 1];
     struct store_totals before; /* what there is */
 };
@@ -421,7 +421,7 @@ ck_unchanged(struct walk *w)
 static bool
 begins_with(struct walk *w, const char *title)
 {
-    const char *text = api_answer(&w->f.c);
+    const char *text = api_body(&w->f.c);
     const char *whole = "{\"title\":\"";
 
     return strncmp(text, whole, strlen(whole)) == 0 &&
@@ -444,7 +444,7 @@ is_answered(struct walk *w, const struct cell *c, enum outcome o)
     switch (o) {
     case STRANGER:
         return code == 401 && begins_with(w, "Unauthorized\"") &&
-               api_answer_header(&w->f.c, "WWW-Authenticate") != NULL;
+               api_response_header(&w->f.c, "WWW-Authenticate") != NULL;
     case FORBIDDEN:
         return code == 403 && begins_with(w, "Not authorized\"");
     case WHICH_PROJECT:
@@ -452,7 +452,7 @@ is_answered(struct walk *w, const struct cell *c, enum outcome o)
     case TWO_PROJECTS:
         return code == 400 && begins_with(w, "Invalid project identification\"");
     case AWAY:
-        return code == 503 && api_answer_header(&w->f.c, "Retry-After") != NULL;
+        return code == 503 && api_response_header(&w->f.c, "Retry-After") != NULL;
     case IN:
         break;
     }
@@ -497,7 +497,7 @@ try_cell(struct walk *w, const struct cell *c)
         "%s %s, project %s, by %s %s (token %s, %s, certificate %s): %d %.200s, not %d",
         methods[c->method], path, c->naming->header, c->shown->roles, c->shown->projects,
         c->shown->token, c->shown->authorization, c->shown->certificate, w->f.c.res.code,
-        api_answer(&w->f.c), (int)o);
+        api_body(&w->f.c), (int)o);
     if (o == IN)
         w->before = totals(w);
     else

@@ -113,7 +113,7 @@ API_TEST(accept_must_allow_json)
                   cases[i].code, NULL);
     f->c.headers[API_HEADER_ACCEPT] = "text/html";
     ck_api(f, "GET", "/v2/queues", NULL, 406, NULL);
-    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_str_eq(api_body(&f->c), "");
     ck_assert_uint_eq(f->c.res.header_count, 0);
 }
 

@@ -14,7 +14,7 @@ API_TEST(claiming_takes_the_oldest_and_says_where_the_claim_is)
     a = api_pick_id(f, "resources.0");
     b = api_pick_id(f, "resources.1");
     ck_api(f, "POST", CLAIMS "?limit=2", "{\"ttl\":100,\"grace\":60}", 201, NULL);
-    claim = api_answer_header(&f->c, "Location") + strlen(CLAIMS "/");
+    claim = api_response_header(&f->c, "Location") + strlen(CLAIMS "/");
     ck_api_body(f, api_text(f,
                             "{'messages': ["
                             "{'id': '%s', 'href': '/v2/queues/q/messages/%s?claim_id=%s',"
@@ -27,7 +27,7 @@ API_TEST(claiming_takes_the_oldest_and_says_where_the_claim_is)
 API_TEST(nothing_to_claim_is_204_and_makes_nothing)
 {
     ck_api(f, "POST", CLAIMS, NULL, 204, NULL);
-    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_str_eq(api_body(&f->c), "");
     ck_assert_uint_eq(f->c.res.header_count, 0);
     ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
     ck_api_body(f, "{'queues': [], 'links': []}");
@@ -63,13 +63,13 @@ API_TEST(terms_and_limit_out_of_range_are_refused)
     ck_api_rows(f, rows);
 }
 
-/* The messages in the answer to a claim: each has one claim id. */
+/* The messages in the response to a claim: each has one claim id. */
 static int
-count_messages(const char *answer)
+count_messages(const char *response)
 {
     int count = 0;
 
-    for (const char *at = answer; (at = strstr(at, "?claim_id=")) != NULL; at++)
+    for (const char *at = response; (at = strstr(at, "?claim_id=")) != NULL; at++)
         count++;
     return count;
 }
@@ -98,7 +98,7 @@ START_TEST(a_limit_in_the_body_counts_up_to_the_maximum_and_the_parameter_wins)
 
             ck_api(&f, "POST", api_text(&f, "%s%s", versions[v], tail), cases[i].body,
                    201, NULL);
-            ck_assert_int_eq(count_messages(api_answer(&f.c)), cases[i].count);
+            ck_assert_int_eq(count_messages(api_body(&f.c)), cases[i].count);
         }
         ck_api(&f, "POST", api_text(&f, "%s%s?limit=21", versions[v], &CLAIMS[3]),
                "{\"ttl\":60,\"grace\":60,\"limit\":21}", 400, BV);
@@ -155,7 +155,7 @@ expect_claim_ttl(struct api_fixture *f, const char *path, const char *body, int6
     const char *claim;
 
     ck_api(f, "POST", path, body, 201, NULL);
-    claim = api_text(f, "%s", api_answer_header(&f->c, "Location"));
+    claim = api_text(f, "%s", api_response_header(&f->c, "Location"));
     ck_api(f, "GET", claim, NULL, 200, NULL);
     ck_api_body(f, api_text(f,
                             "{'age': 0, 'ttl': %lld, 'href': '*', 'messages': [{"
@@ -168,7 +168,7 @@ expect_claim_ttl(struct api_fixture *f, const char *path, const char *body, int6
 API_TEST(a_claim_without_ttl_has_that_of_the_queue_in_all_versions)
 {
     ck_api(f, "PUT", "/v2/queues/q", "{\"_default_claim_ttl\":900}", 201, NULL);
-    ck_assert(api_answer_header(&f->c, "Claimd-Warning") == NULL);
+    ck_assert(api_response_header(&f->c, "Claimd-Warning") == NULL);
     api_post_letters(f, "q", "a");
     expect_claim_ttl(f, CLAIMS, NULL, 900);
     expect_claim_ttl(f, CLAIMS, "{}", 900);

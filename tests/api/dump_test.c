@@ -43,7 +43,7 @@ dump(const char *parameters)
 
         ck_api(&f, "GET", target, NULL, 200, NULL);
         ck_api_header(&f, "Content-Type", "application/jsonl");
-        page = join("", api_answer(&f.c), SIZE_MAX);
+        page = join("", api_body(&f.c), SIZE_MAX);
         next = strstr(page, "{\"next\":\"");
         last = next != NULL ? next : strstr(page, "{\"end\":true}\n");
         ck_assert_ptr_nonnull(last);
@@ -133,14 +133,14 @@ START_TEST(a_queue_that_goes_between_two_pages_has_no_more_lines)
 
     post_long("long", 60);
     ck_api(&f, "GET", "/claimd/dump", NULL, 200, NULL);
-    next = strstr(api_answer(&f.c), "{\"next\":\"");
+    next = strstr(api_body(&f.c), "{\"next\":\"");
     ck_assert_ptr_nonnull(next);
     next =
         api_text(&f, "/claimd/dump?marker=%.*s", (int)strcspn(next + 9, "\""), next + 9);
     ck_api(&f, "DELETE", "/v2/queues/long", NULL, 204, NULL);
     ck_api(&f, "GET", next, NULL, 200, NULL);
-    ck_assert_uint_eq(count(api_answer(&f.c), "\"message\":"), 0);
-    ck_assert_uint_eq(count(api_answer(&f.c), "{\"end\":"), 1);
+    ck_assert_uint_eq(count(api_body(&f.c), "\"message\":"), 0);
+    ck_assert_uint_eq(count(api_body(&f.c), "{\"end\":"), 1);
 }
 
 #define HEAD  "{\"claimd\":\"dump\",\"version\":1}\n"
@@ -171,8 +171,8 @@ START_TEST(a_dump_without_a_right_end_record_loads_nothing)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         load(rows[i][0], 400);
-        ck_assert_msg(strstr(api_answer(&f.c), rows[i][1]) != NULL, "%s instead of %s",
-                      api_answer(&f.c), rows[i][1]);
+        ck_assert_msg(strstr(api_body(&f.c), rows[i][1]) != NULL, "%s instead of %s",
+                      api_body(&f.c), rows[i][1]);
         ck_assert_uint_eq(count(dump(""), "\n"), 1);
     }
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -191,7 +191,7 @@ START_TEST(a_claim_is_loaded_in_pieces_as_well)
          200);
     load(api_text(&f, "\n%s,\"message\":{\"body\":2,%s}}", queue, claim), 200);
     ck_api(&f, "GET", "/v2/queues/q/claims/abcdefabcdef000000000007", NULL, 200, NULL);
-    ck_assert_uint_eq(count(api_answer(&f.c), "\"body\":"), 2);
+    ck_assert_uint_eq(count(api_body(&f.c), "\"body\":"), 2);
     ck_api(&f, "DELETE", "/v2/queues/q/claims/abcdefabcdef000000000007", NULL, 204, NULL);
 }
 
@@ -207,7 +207,7 @@ START_TEST(a_claim_may_have_a_name)
     second = strstr(first, "\"claim\":{\"id\":\"") + 15;
     ck_assert_mem_eq(first, second, 24);
     ck_api(&f, "GET", api_text(&f, "/v2/queues/q/claims/%.24s", first), NULL, 200, NULL);
-    ck_assert_uint_eq(count(api_answer(&f.c), "\"body\":"), 2);
+    ck_assert_uint_eq(count(api_body(&f.c), "\"body\":"), 2);
 }
 
 START_TEST(a_line_that_is_wrong_loads_nothing)
@@ -234,12 +234,12 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         load(api_text(&f, "{\"project\":\"p\",\"queue\":\"r\"}\n%s\n", rows[i][0]), 400);
-        ck_assert_msg(strstr(api_answer(&f.c), rows[i][1]) != NULL, "%s instead of %s",
-                      api_answer(&f.c), rows[i][1]);
+        ck_assert_msg(strstr(api_body(&f.c), rows[i][1]) != NULL, "%s instead of %s",
+                      api_body(&f.c), rows[i][1]);
     }
     ck_assert_uint_eq(count(dump(""), "\n"), 1);
     load("{\"project\":\"p\",\"queue\":\"q\",\"message\":{\"body\":1}}", 409);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "no earlier line creates it"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "no earlier line creates it"));
     ck_api(&f, "POST", "/claimd/load?replace=nonsense", QUEUE, 400, NULL);
     ck_assert_uint_eq(count(dump(""), "\n"), 1);
     f.c.body_too_large = true;
@@ -271,7 +271,7 @@ START_TEST(when_memory_runs_out_a_piece_is_loaded_or_not)
     int code;
 
     if (api_fixture_on_redis())
-        return; /* there a piece may be loaded though its answer has no memory: "Outcome unknown" */
+        return; /* a piece may be loaded without memory for its response: "Outcome unknown" */
     for (int i = 0; i < MESSAGES; i++)
         lines = join(lines,
                      "{\"project\":\"480924\",\"queue\":\"q\","

@@ -83,22 +83,22 @@ API_TEST_WITH(every_way_of_reading_shows_the_clear_body, open_encrypting(f))
     path = api_pick(f, "resources.0");
     ck_sealed(f, 2);
     ck_api(f, "GET", path, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":\"secret\""));
     ck_api(f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":{\"a\": [1]}"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":\"secret\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":{\"a\": [1]}"));
     ck_api(f, "GET", "/v1.1/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":\"secret\""));
     ck_api(f, "GET", "/v1/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":\"secret\""));
     ck_api(f, "POST", "/v2/queues/q/claims?limit=1", "{}", 201, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
-    claim = api_text(f, "%s", api_answer_header(&f->c, "Location"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":\"secret\""));
+    claim = api_text(f, "%s", api_response_header(&f->c, "Location"));
     ck_api(f, "GET", claim, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":\"secret\""));
     ck_sealed(f, 2);
     ck_api(f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":{\"a\": [1]}"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":{\"a\": [1]}"));
     ck_sealed(f, 1);
 }
 
@@ -108,13 +108,13 @@ API_TEST_WITH(a_dump_has_the_sealed_bodies_and_can_be_loaded, open_encrypting(f)
 
     ck_api(f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
     ck_api(f, "GET", "/claimd/dump", NULL, 200, NULL);
-    lines = api_text(f, "%s", api_answer(&f->c));
+    lines = api_text(f, "%s", api_body(&f->c));
     ck_assert_ptr_null(strstr(lines, "secret"));
     ck_api(f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
     ck_api(f, "POST", "/claimd/load", lines, 200, NULL);
     ck_sealed(f, 2);
     ck_api(f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":\"secret\""));
 }
 
 API_TEST_WITH(old_versions_post_into_it_too, open_encrypting(f))
@@ -125,7 +125,7 @@ API_TEST_WITH(old_versions_post_into_it_too, open_encrypting(f))
            NULL);
     ck_sealed(f, 2);
     ck_api(f, "DELETE", "/v1.1/queues/q/messages?pop=1", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":\"secret\""));
 }
 
 START_TEST(the_limits_are_those_of_the_clear_body)
@@ -171,7 +171,7 @@ START_TEST(without_a_key_no_queue_is_made_to_encrypt)
 
     api_fixture_open_sealing(&f, &limits, NULL);
     ck_api(&f, "PUT", "/v2/queues/q", ENCRYPT, 400, "Invalid API request");
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "encryption_keys"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "encryption_keys"));
     ck_api(&f, "PUT", "/v2/queues/q", "{\"_enable_encrypt_messages\":false}", 201, NULL);
     f.c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
@@ -225,8 +225,8 @@ API_TEST_WITH(encrypted_messages_stay_readable_after_encryption_is_switched_off,
     ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":2}]}", 201,
            NULL);
     ck_api(f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":1"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":2"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":1"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":2"));
 }
 
 TEST_CASE("keys");
@@ -249,7 +249,7 @@ ck_shut(struct api_fixture *f, int code, const char *title, size_t count)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         ck_api(f, rows[i].method, rows[i].target, rows[i].body, code, title);
-        ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "is encrypted"));
+        ck_assert_ptr_nonnull(strstr(api_body(&f->c), "is encrypted"));
     }
     batch = look(f);
     ck_assert_uint_eq(batch.count, count);
@@ -272,7 +272,7 @@ API_TEST_WITH(without_the_key_nothing_is_shown_and_nothing_is_taken, open_encryp
     ck_api_header(f, "Retry-After", "30");
     set_keys(f, OTHER "\n" KEY);
     ck_api(f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":\"secret\""));
 }
 
 API_TEST_WITH(a_claim_cannot_be_shown_without_the_key_and_lives_on, open_encrypting(f))
@@ -281,7 +281,7 @@ API_TEST_WITH(a_claim_cannot_be_shown_without_the_key_and_lives_on, open_encrypt
 
     ck_api(f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
     ck_api(f, "POST", "/v2/queues/q/claims", "{}", 201, NULL);
-    claim = api_text(f, "%s", api_answer_header(&f->c, "Location"));
+    claim = api_text(f, "%s", api_response_header(&f->c, "Location"));
     set_keys(f, OTHER);
     ck_api(f, "GET", claim, NULL, 503, "Service temporarily unavailable");
     set_keys(f, KEY);
@@ -316,7 +316,7 @@ API_TEST_WITH(a_dead_letter_that_cannot_be_encrypted_is_explained, open_encrypti
     };
 
     ck_api_rows(f, rows);
-    ck_api(f, "DELETE", api_text(f, "%s", api_answer_header(&f->c, "Location")), NULL,
+    ck_api(f, "DELETE", api_text(f, "%s", api_response_header(&f->c, "Location")), NULL,
            204, NULL);
     /* Only the API of the fixture can encrypt, not its store. */
     if (api_fixture_on_redis()) { /* the message waits in the outbox */
@@ -325,7 +325,7 @@ API_TEST_WITH(a_dead_letter_that_cannot_be_encrypted_is_explained, open_encrypti
     }
     ck_api(f, "POST", "/v2/queues/jobs/claims", "{}", 503,
            "Service temporarily unavailable");
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c),
                                  "a message must move to a queue that encrypts its "
                                  "messages, but the server has no key"));
 }

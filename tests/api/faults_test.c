@@ -59,9 +59,9 @@ static void
 expect_total(int total, int claimed)
 {
     ck_api(&f, "GET", STATS, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), api_text(&f, "\"total\":%d", total)));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), api_text(&f, "\"total\":%d", total)));
     ck_assert_ptr_nonnull(
-        strstr(api_answer(&f.c), api_text(&f, "\"claimed\":%d", claimed)));
+        strstr(api_body(&f.c), api_text(&f, "\"claimed\":%d", claimed)));
 }
 
 /* The texts of all entries of this event, joined by commas. */
@@ -73,7 +73,7 @@ texts(const char *event)
     size_t i;
 
     ck_api(&f, "GET", api_text(&f, "/claimd/history?event=%s", event), NULL, 200, NULL);
-    tree = json_loads(api_answer(&f.c), 0, NULL);
+    tree = json_loads(api_body(&f.c), 0, NULL);
     json_array_foreach(json_object_get(tree, "history"), i, item) all =
         api_text(&f, "%s%s%s", all, i == 0 ? "" : ", ",
                  json_string_value(json_object_get(item, "text")));
@@ -109,7 +109,7 @@ START_TEST(a_refusal_is_like_the_servers_and_nothing_has_happened)
     ck_api_header(&f, "Retry-After", "7");
     ck_assert_int_eq(ask("status=429; retry_after=0", "POST", MESSAGES, BODY), 429);
     ck_api_header(&f, "Retry-After", "0");
-    ck_assert_int_eq(f.c.res.fault.kind, FAULT_NONE); /* it is an answer like others */
+    ck_assert_int_eq(f.c.res.fault.kind, FAULT_NONE); /* it is a response like others */
     ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
     ck_api_body(&f, "{'queues':[],'links':'*'}");
     ck_assert_str_eq(texts("fault"), "status=503, status=503; retry_after=7, "
@@ -145,7 +145,7 @@ START_TEST(a_request_cut_after_the_handler_has_happened)
     }
 }
 
-START_TEST(an_answer_that_is_late_or_slow_says_so)
+START_TEST(a_response_that_is_late_or_slow_says_so)
 {
     api_post_letters(&f, "q", "ab");
     ck_assert_int_eq(ask("latency; ms=250", "POST", CLAIMS "?limit=1", NULL), 201);
@@ -170,7 +170,7 @@ START_TEST(a_claim_ends_early)
     api_post_letters(&f, "q", "a");
     ck_assert_int_eq(ask("end_claim", "POST", CLAIMS, NULL), 201);
     ck_assert(!bytes_present(f.c.res.claim_id));
-    claim = api_text(&f, "%s", api_answer_header(&f.c, "Location"));
+    claim = api_text(&f, "%s", api_response_header(&f.c, "Location"));
     expect_total(1, 0);
     ck_api(&f, "PATCH", claim, "{\"ttl\":60,\"grace\":60}", 404, NULL);
     ck_assert_ptr_nonnull(api_take(&f, "q", 1)); /* another worker has it */
@@ -282,7 +282,7 @@ START_TEST(a_requests_own_header_comes_before_the_rules)
     set("{'fault':'status=503'}");
     ck_assert_int_eq(ask("status=429", "GET", STATS, NULL), 429);
     ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"matched\":0,\"struck\":0"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"matched\":0,\"struck\":0"));
 }
 
 START_TEST(the_server_itself_has_no_faults)

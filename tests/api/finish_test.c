@@ -56,17 +56,17 @@ ready(struct api_fixture *f, const char *queue)
 
     ck_api(f, "GET", api_text(f, "/v2/queues/%s/messages?echo=true", queue), NULL, 200,
            NULL);
-    for (at = api_answer(&f->c); (at = strstr(at, "\"body\":\"")) != NULL; at++)
+    for (at = api_body(&f->c); (at = strstr(at, "\"body\":\"")) != NULL; at++)
         all = api_text(f, "%s%s%c", all, *all == '\0' ? "" : ",", at[8]);
     return all;
 }
 
-/* The last answer contains this text. */
+/* The last response contains this text. */
 static void
 shows(struct api_fixture *f, const char *text)
 {
-    ck_assert_msg(strstr(api_answer(&f->c), text) != NULL, "no %s in %s", text,
-                  api_answer(&f->c));
+    ck_assert_msg(strstr(api_body(&f->c), text) != NULL, "no %s in %s", text,
+                  api_body(&f->c));
 }
 
 JOBS_TEST(one_step_deletes_releases_dead_letters_posts_and_renews)
@@ -88,7 +88,7 @@ JOBS_TEST(one_step_deletes_releases_dead_letters_posts_and_renews)
                             "'posted': [{'queue': 'next', 'resources': ['*', '*']}],"
                             "'renewed': true}",
                             h.ids[0], h.ids[1], h.ids[2]));
-    ck_assert_ptr_nonnull(api_answer_header(&f->c, "Claim-Number"));
+    ck_assert_ptr_nonnull(api_response_header(&f->c, "Claim-Number"));
     ck_assert_str_eq(ready(f, "jobs"), "b");
     ck_assert_str_eq(ready(f, "dead"), "c");
     ck_assert_str_eq(ready(f, "next"), "x,y");
@@ -213,7 +213,7 @@ JOBS_TEST(the_last_reason_stays_with_the_message_and_follows_it)
     ck_api(f, "GET", api_text(f, "/v2/queues/jobs/messages/%s", h.ids[0]), NULL, 200,
            NULL);
     ck_assert_str_eq(api_pick(f, "details.last_reason"), "no \"route\"");
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "origin_queue"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "origin_queue"));
 }
 
 JOBS_TEST(details_are_shown_only_to_those_that_prefer_them)
@@ -224,7 +224,7 @@ JOBS_TEST(details_are_shown_only_to_those_that_prefer_them)
     for (size_t i = 0; headers[i] != NULL; i++) {
         f->c.headers[API_HEADER_PREFER] = headers[i];
         ck_api(f, "GET", "/v2/queues/jobs/messages?echo=true", NULL, 200, NULL);
-        ck_assert_ptr_null(strstr(api_answer(&f->c), "delivery_count"));
+        ck_assert_ptr_null(strstr(api_body(&f->c), "delivery_count"));
     }
     f->c.headers[API_HEADER_PREFER] = "wait=1, details";
     ck_api(f, "DELETE", "/v2/queues/jobs/messages?pop=1", NULL, 200, NULL);

@@ -1,6 +1,6 @@
 /*
- * The heads of answers stay within RESPONSE_HEAD_MAX, on every route and with the longest
- * of everything that is repeated in them. (api_call() checks the bound of each answer.)
+ * The heads of responses stay within RESPONSE_HEAD_MAX, on every route and with the longest
+ * of everything that is repeated in them. (api_call() checks the bound of each response.)
  */
 #include "api/version.h"
 #include "support/api_fixture.h"
@@ -132,7 +132,7 @@ take(struct longest *l, const char *queue)
     send(l, "POST", api_text(&l->f, "%s/claims?limit=1", queue), NULL);
     ck_assert_int_eq(l->f.c.res.code, 201);
     l->claim =
-        strrchr(api_text(&l->f, "%s", api_answer_header(&l->f.c, "Location")), '/') + 1;
+        strrchr(api_text(&l->f, "%s", api_response_header(&l->f.c, "Location")), '/') + 1;
 }
 
 /* Posts and claims anew, so that whatever a route did before, there is something to find. */
@@ -169,7 +169,7 @@ parameter_of(const struct route *r)
     return mark != NULL ? mark + 1 : by_ids(r) ? "ids" : "limit";
 }
 
-/* Every route, with queries and bodies that make its answer's head as long as it gets. */
+/* Every route, with queries and bodies that make its response's head as long as it gets. */
 static void
 walk_route(struct longest *l, const struct version *v, const struct route *r)
 {
@@ -188,7 +188,7 @@ walk_route(struct longest *l, const struct version *v, const struct route *r)
                       repeated(l, "\"", lengths[i])),
              body_for(l, r, counts[i], v1));
         ck_assert_msg(l->f.c.res.code <= 300, "%s %s: %d %s", api_method_name(r->method),
-                      r->pattern, l->f.c.res.code, api_answer(&l->f.c));
+                      r->pattern, l->f.c.res.code, api_body(&l->f.c));
         send(l, "OPTIONS", path, NULL);
         send(l, "BREW", path, NULL);
     }
@@ -202,7 +202,7 @@ walk_version(struct longest *l, const struct version *v)
         walk_route(l, v, r);
 }
 
-START_TEST(no_route_answers_with_a_longer_head_than_promised)
+START_TEST(no_route_responds_with_a_longer_head_than_promised)
 {
     static const char *const segments[] = {"p", "\"", "%22"};
     static const struct version *const versions[] = {&version_v2, &version_v1_1,
@@ -232,15 +232,15 @@ START_TEST(a_content_location_that_would_be_too_long_is_left_out)
     ck_api(&l.f, "POST", "/v1/queues/q/messages", posts(&l, 1, true), 201, NULL);
     ck_api(&l.f, "GET", api_text(&l.f, "%s%s&echo=true", page, repeated(&l, "\"", 4500)),
            NULL, 200, NULL);
-    ck_assert_ptr_null(api_answer_header(&l.f.c, "Content-Location"));
+    ck_assert_ptr_null(api_response_header(&l.f.c, "Content-Location"));
 
     /* 24 bytes before, 330 quotes become 990, 10 behind: 1024. */
     ck_api(&l.f, "GET", api_text(&l.f, "%s%s&echo=true", page, repeated(&l, "\"", 330)),
            NULL, 200, NULL);
-    ck_assert_uint_eq(strlen(api_answer_header(&l.f.c, "Content-Location")), 1024);
+    ck_assert_uint_eq(strlen(api_response_header(&l.f.c, "Content-Location")), 1024);
     ck_api(&l.f, "GET", api_text(&l.f, "%s%s&&echo=true", page, repeated(&l, "\"", 330)),
            NULL, 200, NULL);
-    ck_assert_ptr_null(api_answer_header(&l.f.c, "Content-Location"));
+    ck_assert_ptr_null(api_response_header(&l.f.c, "Content-Location"));
     api_fixture_close(&l.f);
 }
 
@@ -259,9 +259,9 @@ START_TEST(a_token_fits_the_head_of_a_login)
     project = repeated(&l, "p", 256);
     ck_api(&l.f, "POST", "/identity/v3/auth/tokens",
            api_text(&l.f, login, repeated(&l, "u", 200), project), 201, NULL);
-    ck_assert_uint_eq(strlen(api_answer_header(&l.f.c, "X-Subject-Token")), 954);
+    ck_assert_uint_eq(strlen(api_response_header(&l.f.c, "X-Subject-Token")), 954);
     l.f.c.headers[API_HEADER_SUBJECT_TOKEN] =
-        api_text(&l.f, "%s", api_answer_header(&l.f.c, "X-Subject-Token"));
+        api_text(&l.f, "%s", api_response_header(&l.f.c, "X-Subject-Token"));
     ck_api(&l.f, "GET", "/identity/v3/auth/tokens", NULL, 200, NULL);
     ck_api(&l.f, "POST", "/identity/v3/auth/tokens",
            api_text(&l.f, login, repeated(&l, "u", 201), project), 400,

@@ -45,7 +45,7 @@ become_ann(struct api_fixture *f, const char *project)
                     "'scope':{'project':{'name':'%s','domain':{'id':'default'}}}}}",
                     project),
            201, NULL);
-    token = api_text(f, "%s", api_answer_header(&f->c, "X-Subject-Token"));
+    token = api_text(f, "%s", api_response_header(&f->c, "X-Subject-Token"));
     f->c.headers[TOKEN] = token;
     f->c.headers[API_HEADER_PROJECT_ID] = NULL;
     return token;
@@ -90,7 +90,7 @@ API_TEST_WITH(a_host_that_cannot_stand_in_a_link_is_refused, open_stub(f, NULL))
     ck_api(f, "GET", "/identity", NULL, 300, NULL);
 }
 
-API_TEST_WITH(v3_answers_a_login_with_a_token_and_a_catalog, open_stub(f, NULL))
+API_TEST_WITH(v3_responds_to_a_login_with_a_token_and_a_catalog, open_stub(f, NULL))
 {
     (void)become_ann(f, "a/b");
     ck_api_header(f, "Vary", "X-Auth-Token");
@@ -109,7 +109,7 @@ API_TEST_WITH(v3_answers_a_login_with_a_token_and_a_catalog, open_stub(f, NULL))
                      "http://queues.test:8888/v1/a%2fb");
 }
 
-API_TEST_WITH(v2_answers_a_login_as_rackspace_did, open_stub(f, NULL))
+API_TEST_WITH(v2_responds_to_a_login_as_rackspace_did, open_stub(f, NULL))
 {
     log_in(f, V2,
            "{'auth':{'RAX-KSKEY:apiKeyCredentials':{'username':'ann','apiKey':'k'},"
@@ -228,7 +228,7 @@ API_TEST_WITH(a_token_implies_its_project, open_stub(f, NULL))
     ck_api(f, "PUT", "/v2/queues/q", NULL, 204, NULL);
 }
 
-/* Asks for a token of this project with one that is there; the document of the answer. */
+/* Asks for a token of this project with one that is there; the document of the response. */
 static void
 exchange(struct api_fixture *f, const char *token, const char *project, int code)
 {
@@ -262,7 +262,8 @@ API_TEST_WITH(a_token_got_for_a_token_ends_with_it, open_stub(f, NULL))
     exchange(f, token, "green", 201);
     ck_assert_str_eq(api_pick(f, "token.issued_at"), "2026-01-31T12:30:00Z");
     ck_assert_str_eq(api_pick(f, "token.expires_at"), "2026-01-31T13:00:00Z");
-    f->c.headers[TOKEN] = api_text(f, "%s", api_answer_header(&f->c, "X-Subject-Token"));
+    f->c.headers[TOKEN] =
+        api_text(f, "%s", api_response_header(&f->c, "X-Subject-Token"));
     log_in(f, V2, api_text(f, "{'auth':{'token':{'id':'%s'}}}", f->c.headers[TOKEN]), 200,
            NULL);
     ck_assert_str_eq(api_pick(f, "access.token.expires"), "2026-01-31T13:00:00Z");

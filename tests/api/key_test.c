@@ -20,11 +20,11 @@ use_key(struct api_fixture *f, const char *key)
 /* Sends a request, which must be answered like an earlier one. */
 static void
 ck_repeated(struct api_fixture *f, const char *method, const char *target,
-            const char *body, int code, const char *answer)
+            const char *body, int code, const char *response)
 {
     ck_assert_int_eq(api_call(&f->c, method, target, body), code);
     ck_api_header(f, "Idempotent-Replay", "true");
-    ck_assert_str_eq(api_answer(&f->c), answer);
+    ck_assert_str_eq(api_body(&f->c), response);
 }
 
 static void
@@ -45,8 +45,8 @@ API_TEST(a_repeated_post_has_the_first_response)
     use_key(f, KEY);
     ck_api(f, "POST", MESSAGES, LETTERS, 201, NULL);
     ck_api_header(f, "Idempotent-Replay", NULL);
-    first = strdup(api_answer(&f->c));
-    location = strdup(api_answer_header(&f->c, "Location"));
+    first = strdup(api_body(&f->c));
+    location = strdup(api_response_header(&f->c, "Location"));
     ck_repeated(f, "POST", MESSAGES, LETTERS, 201, first);
     ck_api_header(f, "Location", location);
     ck_messages(f, 2);
@@ -61,8 +61,8 @@ API_TEST(a_repeated_claim_is_the_same_claim)
     api_post_letters(f, "q", "abc");
     use_key(f, KEY);
     ck_api(f, "POST", CLAIMS "?limit=2", "{\"ttl\":100,\"grace\":60}", 201, NULL);
-    first = strdup(api_answer(&f->c));
-    number = strdup(api_answer_header(&f->c, "Claim-Number"));
+    first = strdup(api_body(&f->c));
+    number = strdup(api_response_header(&f->c, "Claim-Number"));
     ck_repeated(f, "POST", CLAIMS "?limit=2", "{\"ttl\":100,\"grace\":60}", 201, first);
     ck_api_header(f, "Claim-Number", number);
     ck_assert(f->c.res.claim_stays); /* its client comes back for it */
@@ -83,7 +83,7 @@ API_TEST(a_repeated_pop_has_the_first_messages)
     api_post_letters(f, "q", "abc");
     use_key(f, KEY);
     ck_api(f, "DELETE", POP, NULL, 200, NULL);
-    first = strdup(api_answer(&f->c));
+    first = strdup(api_body(&f->c));
     ck_repeated(f, "DELETE", POP, NULL, 200, first);
     ck_messages(f, 1);
     free(first);
@@ -96,14 +96,14 @@ API_TEST(a_repeated_finish_has_the_first_response)
 
     api_post_letters(f, "q", "ab");
     ck_api(f, "POST", CLAIMS, NULL, 201, NULL);
-    claim = strrchr(api_answer_header(&f->c, "Location"), '/') + 1;
+    claim = strrchr(api_response_header(&f->c, "Location"), '/') + 1;
     snprintf(target, sizeof(target), "/claimd/queues/q/claims/%s/finish", claim);
     body = arena_printf(&f->kept, "{\"delete\":[\"%s\",\"%s\"]}",
                         api_pick(f, "messages.0.id"), api_pick(f, "messages.1.id"))
                .data;
     use_key(f, KEY);
     ck_api(f, "POST", target, body, 200, NULL);
-    first = strdup(api_answer(&f->c));
+    first = strdup(api_body(&f->c));
     ck_repeated(f, "POST", target, body, 200, first);
     use_key(f, NULL);
     ck_api(f, "POST", target, body, 409, "Resource conflict");
@@ -307,16 +307,16 @@ API_TEST_WITH(keys_of_an_encrypted_queue, open_encrypting(f))
 
     use_key(f, KEY);
     ck_api(f, "POST", MESSAGES, LETTERS, 201, NULL);
-    first = strdup(api_answer(&f->c));
+    first = strdup(api_body(&f->c));
     ck_repeated(f, "POST", MESSAGES, LETTERS, 201, first);
     free(first);
     ck_api(f, "POST", CLAIMS "?limit=1", NULL, 201, NULL);
-    first = strdup(api_answer(&f->c));
+    first = strdup(api_body(&f->c));
     ck_assert_ptr_nonnull(strstr(first, "\"body\":\"a\""));
     ck_repeated(f, "POST", CLAIMS "?limit=1", NULL, 201, first);
     free(first);
     ck_api(f, "DELETE", POP, NULL, 200, NULL);
-    first = strdup(api_answer(&f->c));
+    first = strdup(api_body(&f->c));
     ck_assert_ptr_nonnull(strstr(first, "\"body\":\"b\""));
     ck_repeated(f, "DELETE", POP, NULL, 200, first);
     free(first);

@@ -234,7 +234,7 @@ count_all(const char *target, size_t *pages)
         size_t i;
 
         ask(target);
-        tree = json_loads(api_answer(&f.c), 0, NULL);
+        tree = json_loads(api_body(&f.c), 0, NULL);
         json_array_foreach(json_object_get(tree, "leaks"), i, leak)
         {
             const char *id = json_string_value(json_object_get(leak, "id"));
@@ -288,7 +288,7 @@ START_TEST(a_queue_that_has_gone_between_two_pages_is_passed)
 }
 
 /* Of twenty messages each, so that it is not the limit that ends a page. */
-START_TEST(one_answer_looks_at_some_thousand_messages)
+START_TEST(one_response_looks_at_some_thousand_messages)
 {
     enum { CLAIMS = 600 };
     const char *twenty = "{\"body\":1}";
@@ -301,10 +301,10 @@ START_TEST(one_answer_looks_at_some_thousand_messages)
         ck_assert_ptr_nonnull(take("q", 20));
     }
     ask("/claimd/leaks?limit=1000");
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "unread"));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "unread"));
     ask(api_text(&f, "%s", api_pick(&f, "links.0.href")));
     ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "claim");
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "links"));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "links"));
 }
 
 START_TEST(wrong_parameters_are_refused)

@@ -1,10 +1,10 @@
-/* Running out of memory is an answer, and what was refused has not happened. */
+/* Running out of memory is a response, and what was refused has not happened. */
 #include "support/api_fixture.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 
-/* A body of 1200 bytes: four of them need more room than an answer has at first. */
+/* A body of 1200 bytes: four of them need more room than a response has at first. */
 #define X64 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define X1200                                                                            \
     X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 "xxxxxxxxxx" \
@@ -54,7 +54,7 @@ static const struct step {
     {"GET", "/openapi.json", NULL, 200},
 };
 
-/* Of a server for tests. A clock that was moved stays so, whether the answer has memory or not. */
+/* Of a server for tests. A moved clock stays so, with or without memory for the response. */
 static const struct step testapi_steps[] = {
     {"POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":[2]}]}",
      201},
@@ -118,7 +118,7 @@ picture(struct api_fixture *f)
 
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
         ck_api(f, "GET", views[i], NULL, 200, NULL);
-        text = api_text(f, "%s%s\n", text, api_answer(&f->c));
+        text = api_text(f, "%s%s\n", text, api_body(&f->c));
     }
     return text;
 }
@@ -128,7 +128,7 @@ ck_refusal(struct api_fixture *f)
 {
     ck_api_header(f, "Retry-After", "1");
     ck_assert_int_eq(f->c.res.status, ST_NO_MEMORY);
-    if (api_answer_header(&f->c, "Content-Type") != NULL)
+    if (api_response_header(&f->c, "Content-Type") != NULL)
         ck_api_body(f, "{'title': 'Service temporarily unavailable',"
                        "'description': 'the server is out of memory. Try again later'}");
 }
@@ -157,7 +157,7 @@ sweep(struct api_fixture *f, const struct step *step, bool all_that_follow)
         if (code == step->code)
             return;
         ck_assert_msg(code == 503, "%s %s, allocation %d: %d %s", step->method,
-                      step->target, (int)nth, code, api_answer(&f->c));
+                      step->target, (int)nth, code, api_body(&f->c));
         ck_refusal(f);
         ck_assert_str_eq(picture(f), before);
     }
@@ -241,7 +241,7 @@ ck_kept(struct api_fixture *f, const struct metadata_step *step)
     const char *name;
 
     ck_api(f, "GET", step->step.target, NULL, 200, NULL);
-    seen = json_loads(api_answer(&f->c), 0, NULL);
+    seen = json_loads(api_body(&f->c), 0, NULL);
     ck_assert(wanted != NULL && seen != NULL);
     json_object_foreach(wanted, name, value)
         ck_assert_msg(json_equal(json_object_get(seen, name), value), "%s", name);
@@ -270,7 +270,7 @@ API_TEST_WITH(a_login_without_memory_is_refused, api_fixture_open_identity(f, NU
         sweep(f, &identity_steps[i], false);
         sweep(f, &identity_steps[i], true);
         sweep_library(f, &identity_steps[i]);
-        token = api_answer_header(&f->c, "X-Subject-Token");
+        token = api_response_header(&f->c, "X-Subject-Token");
         if (token != NULL)
             f->c.headers[API_HEADER_AUTH_TOKEN] = f->c.headers[API_HEADER_SUBJECT_TOKEN] =
                 api_text(f, "%s", token);
@@ -353,7 +353,7 @@ API_TEST_WITH(a_caller_with_a_certificate_is_refused_without_memory_not_let_in,
         ck_assert(f->c.res.code == 401 || f->c.res.code == 503);
         f->c.certificate = &shown;
         ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
-        ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":4"));
+        ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"total\":4"));
     }
 }
 

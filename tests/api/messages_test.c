@@ -13,7 +13,7 @@
 
 TEST_CASE("post");
 
-API_TEST(posting_answers_with_the_ids_in_order)
+API_TEST(posting_responds_with_the_ids_in_order)
 {
     const char *a, *b;
 
@@ -24,7 +24,7 @@ API_TEST(posting_answers_with_the_ids_in_order)
     ck_assert_uint_eq(strlen(a), 24);
     ck_api_header(f, "Location", api_text(f, MSG "?ids=%s,%s", a, b));
     ck_api_header(f, "Content-Type", "application/json");
-    ck_api(f, "GET", api_answer_header(&f->c, "Location"), NULL, 200, NULL);
+    ck_api(f, "GET", api_response_header(&f->c, "Location"), NULL, 200, NULL);
     ck_api_body(f,
                 api_text(f,
                          "{'messages': [{'id': '%s', 'href': '" MSG "/%s', 'ttl': 3600,"
@@ -82,7 +82,7 @@ API_TEST(too_large_wins_over_malformed)
     ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 200, false), 201, NULL);
     ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 201, false), 400,
            BAD_VALUE);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "200 bytes"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "200 bytes"));
     ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 201, true), 400, BAD_VALUE);
     ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 200, true), 400, BAD_BODY);
     ck_api(f, "POST", "/v1.1/queues/small/messages", post_of(f, 201, false), 201, NULL);
@@ -111,7 +111,7 @@ API_TEST(location_has_no_ids_if_they_do_not_fit)
     strcpy(strstr(body, ",{\"body\":39}"), "]}");
     ck_api(f, "POST", MSG, body, 201, NULL);
     ck_assert_ptr_nonnull(
-        strstr(api_answer_header(&f->c, "Location"), api_pick_id(f, "resources.38")));
+        strstr(api_response_header(&f->c, "Location"), api_pick_id(f, "resources.38")));
 }
 
 API_TEST(queue_defaults_apply_to_messages_without_terms)
@@ -325,7 +325,7 @@ API_TEST(deleting_a_claimed_message_needs_its_claim)
     ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=junk", held), NULL, 400, UNDELETED);
     ck_api(f, "GET", api_text(f, MSG "/%s", held), NULL, 200, NULL);
     ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, claim), NULL, 204, NULL);
-    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_str_eq(api_body(&f->c), "");
 
     ck_api(f, "DELETE", api_text(f, MSG "/%s", held), NULL, 204, NULL);
     ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, claim), NULL, 204, NULL);
@@ -485,7 +485,7 @@ START_TEST(checksums_are_shown_where_enabled)
                     "{'id': '*', 'href': '*', 'ttl': 3600, 'age': 0, 'body': null}],"
                     "'links': '*'}");
     ck_api(&f, "GET", "/v1/queues/q/messages?echo=true&limit=1", NULL, 200, NULL);
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "checksum"));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "checksum"));
     ck_api(&f, "DELETE", MSG "?pop=1", NULL, 200, NULL);
     ck_assert_str_eq(api_pick(&f, "messages.0.checksum"),
                      "MD5:5deaee1c1332199e5b5bc7c5e4f7f0c2");

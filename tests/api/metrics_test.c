@@ -1,4 +1,4 @@
-/* GET /metrics as the API answers it (docs/metrics.md); what the metrics are: store/metrics. */
+/* GET /metrics as the API writes it (docs/metrics.md); what the metrics are: store/metrics. */
 #include "support/api_fixture.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ ck_line(struct api_fixture *f, const char *line)
 {
     const char *text = api_text(f, "\n%s\n", line);
 
-    ck_assert_msg(strstr(api_answer(&f->c), text) != NULL, "%s is not in\n%.3000s", line,
-                  api_answer(&f->c));
+    ck_assert_msg(strstr(api_body(&f->c), text) != NULL, "%s is not in\n%.3000s", line,
+                  api_body(&f->c));
 }
 
 API_TEST(queues_are_told_by_name_and_the_rest_together)
@@ -36,12 +36,12 @@ API_TEST(queues_are_told_by_name_and_the_rest_together)
     ck_line(f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 2");
     ck_line(f, "claimd_queue_oldest_claimable_age_seconds{project=\"" API_CALL_PROJECT
                "\",queue=\"c\"} 1.5");
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "queue=\"d\""));
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "age_seconds{project=\"\""));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "queue=\"d\""));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "age_seconds{project=\"\""));
     ck_line(f, "claimd_messages_posted_total 5");
     ck_line(f, "claimd_message_wait_seconds_count 0");
     ck_line(f, "claimd_queues 5");
-    for (const char *at = api_answer(&f->c);
+    for (const char *at = api_body(&f->c);
          (at = strstr(at, "\nclaimd_queue_messages{")) != NULL; at++)
         samples++;
     ck_assert_uint_eq(samples, 3 * (API_FIXTURE_SHOWN + 1)); /* one for each state */
@@ -60,7 +60,7 @@ API_TEST(they_tell_what_expired_and_how_old_the_oldest_claim_is)
     ck_line(f, api_text(f, "claimd_queue_oldest_claimed_age_seconds%s 1.5", a));
     ck_line(f, "claimd_queue_oldest_claimed_age_seconds{project=\"" API_CALL_PROJECT
                "\",queue=\"b\"} 0.0");
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "claimed_age_seconds{project=\"\""));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "claimed_age_seconds{project=\"\""));
     f->c.now_ms += 3600000;
     ck_api(f, "GET", "/metrics", NULL, 200, NULL); /* settles */
     ck_api(f, "GET", "/v2/queues/d/messages", NULL, 200, NULL);
@@ -87,29 +87,29 @@ API_TEST(metrics_show_paused_queues)
     post(f, "a");
     post(f, "b");
     ck_api(f, "GET", "/metrics", NULL, 200, NULL);
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "claimd_queue_paused{"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "claimd_queue_paused{"));
     ck_api(f, "POST", "/claimd/queues/a/pause", "{\"posts\":true}", 200, NULL);
     ck_api(f, "GET", "/metrics", NULL, 200, NULL);
     ck_line(f, api_text(f, "claimd_queue_paused%s\"posts\"} 1", a));
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "what=\"claims\""));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "what=\"claims\""));
     ck_api(f, "POST", "/claimd/queues/a/pause", NULL, 200, NULL);
     ck_api(f, "GET", "/metrics", NULL, 200, NULL);
     ck_line(f, api_text(f,
                         "claimd_queue_paused%s\"claims\"} 1\nclaimd_queue_paused%s"
                         "\"posts\"} 1",
                         a, a));
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "queue=\"b\",what="));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "queue=\"b\",what="));
 }
 
 API_TEST(without_per_queue_there_are_no_metrics_of_queues)
 {
     post(f, "a");
     ck_api(f, "GET", "/metrics?per_queue=false", NULL, 200, NULL);
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "claimd_queue_"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "claimd_queue_"));
     ck_line(f, "claimd_queues 1");
     ck_line(f, "claimd_messages_posted_total 1");
     ck_api(f, "GET", "/metrics?per_queue=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "queue=\"a\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "queue=\"a\""));
     ck_api(f, "GET", "/metrics?per_queue=2", NULL, 400, "Invalid parameter");
 }
 
@@ -162,7 +162,7 @@ API_TEST(no_series_comes_twice)
     twice.queue_metrics = show_twice;
     f->store->vtable = &twice;
     ck_api(f, "GET", "/metrics", NULL, 200, NULL);
-    found = strstr(api_answer(&f->c), series);
+    found = strstr(api_body(&f->c), series);
     ck_assert_ptr_nonnull(found);
     ck_assert_ptr_null(strstr(found + 1, series));
     ck_line(f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 1");
@@ -251,7 +251,7 @@ API_TEST(openmetrics_is_sent_only_if_accept_names_it)
         ck_api(f, "GET", "/metrics", NULL, 200, NULL);
         ck_api_header(f, "Content-Type",
                       "application/openmetrics-text; version=1.0.0; charset=utf-8");
-        text = api_answer(&f->c);
+        text = api_body(&f->c);
         ck_assert_str_eq(text + strlen(text) - 6, "# EOF\n");
     }
 }
@@ -279,7 +279,7 @@ API_TEST_WITH(they_are_for_operators_of_all_projects, api_fixture_open_access(f)
     ck_api(f, "POST", "/metrics", NULL, 405, NULL);
 }
 
-API_TEST(running_out_of_memory_is_an_answer)
+API_TEST(running_out_of_memory_is_a_response)
 {
     uint64_t nth = 0;
 

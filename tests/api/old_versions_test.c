@@ -33,7 +33,7 @@ API_TEST(v1_1_knows_no_delays)
            NULL);
     ck_api_body(f, "{'messages': [{'id': '*', 'href': '*', 'ttl': 3600, 'age': 0,"
                    "'body': 'now'}], 'links': [{'rel': 'next', 'href': '*'}]}");
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "include_delayed"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "include_delayed"));
 }
 
 /* ------------------------------------------------------------------ v1 queues */
@@ -43,7 +43,7 @@ TEST_CASE("v1");
 API_TEST(v1_tells_existence_without_a_word)
 {
     ck_api(f, "GET", "/v1/queues/q?x=1", NULL, 404, NULL);
-    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_str_eq(api_body(&f->c), "");
     ck_assert_uint_eq(f->c.res.header_count, 0);
     ck_api(f, "PUT", "/v1/queues/q", "not even JSON", 201, NULL);
     ck_api(f, "GET", "/v1/queues/q?x=1", NULL, 204, NULL);
@@ -78,12 +78,12 @@ API_TEST(v1_metadata_is_replaced_as_a_whole)
     ck_api_body(f, "{}");
 }
 
-API_TEST(v1_answers_204_for_empty_pages)
+API_TEST(v1_responds_204_for_empty_pages)
 {
     ck_api(f, "GET", "/v1/queues", NULL, 204, NULL);
-    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_str_eq(api_body(&f->c), "");
     ck_api(f, "GET", "/v1/queues/q/messages?echo=true", NULL, 204, NULL);
-    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_str_eq(api_body(&f->c), "");
     ck_api_header(f, "Content-Location", "/v1/queues/q/messages?echo=true");
     ck_api(f, "GET", "/v1/queues/q/messages?ids=a,b", NULL, 204, NULL);
     ck_api_header(f, "Content-Location", "/v1/queues/q/messages?ids=a,b");
@@ -118,7 +118,7 @@ API_TEST(v1_posts_a_bare_array_to_a_queue_that_exists)
     ck_api_header(
         f, "Location",
         api_text(f, "/v1/queues/q/messages?ids=%s", api_pick_id(f, "resources.0")));
-    ck_api(f, "GET", api_answer_header(&f->c, "Location"), NULL, 200, NULL);
+    ck_api(f, "GET", api_response_header(&f->c, "Location"), NULL, 200, NULL);
     ck_api_body(f, "[{'href': '*', 'ttl': 60, 'age': 0, 'body': 1}]");
     ck_api(f, "GET", "/v1/queues/q/messages?echo=true", NULL, 200, NULL);
     ck_api_body(f, "{'messages': [{'href': '*', 'ttl': 60, 'age': 0, 'body': 1}],"
@@ -145,7 +145,7 @@ API_TEST(v1_claims_are_bare_arrays_with_terms_required)
     id = api_pick_id(f, "resources.0");
     ck_api_rows(f, refused);
     ck_api(f, "POST", "/v1/queues/q/claims", "{\"ttl\":60,\"grace\":60}", 201, NULL);
-    claim = api_text(f, "%s", api_answer_header(&f->c, "Location"));
+    claim = api_text(f, "%s", api_response_header(&f->c, "Location"));
     ck_api_body(f, api_text(f,
                             "[{'href': '/v1/queues/q/messages/%s?claim_id=%s',"
                             " 'ttl': 300, 'age': 0, 'body': 'a'}]",

@@ -23,7 +23,7 @@ ask(struct api_fixture *f)
 
     ck_api(f, "GET", "/openapi.json", NULL, 200, NULL);
     ck_api_header(f, "Content-Type", "application/json");
-    tree = json_loads(api_answer(&f->c), JSON_REJECT_DUPLICATES, &error);
+    tree = json_loads(api_body(&f->c), JSON_REJECT_DUPLICATES, &error);
     ck_assert_msg(tree != NULL, "%s, at %d", error.text, error.position);
     return tree;
 }
@@ -147,7 +147,7 @@ START_TEST(disabled_features_are_not_described)
     limits.ui = true;
     api_fixture_open_with(&f, &limits);
     tree = ask(&f);
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "/v1"));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "/v1"));
     ck_assert_ptr_null(at(tree, "components", "schemas", "MessageV1"));
     ck_assert_ptr_null(at(tree, "components", "parameters", "ClientOptional"));
     ck_assert_ptr_nonnull(at(tree, "paths", NULL, "/v2/health"));
@@ -168,15 +168,15 @@ START_TEST(the_limits_are_those_in_force)
     api_fixture_open_with(&f, &limits);
     json_decref(ask(&f));
     ck_assert_str_eq(api_pick(&f, "components.schemas.ClientId.type"), "string");
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"maxLength\":99"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"maximum\":7,\"default\":7"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"maximum\":50,\"default\":10"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"maximum\":4711"));
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "\"maximum\":43200,\"default\":300"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"maxLength\":99"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"maximum\":7,\"default\":7"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"maximum\":50,\"default\":10"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"maximum\":4711"));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "\"maximum\":43200,\"default\":300"));
     api_fixture_close(&f);
 }
 
-/* Is 429 among what an operation answers? */
+/* Is 429 among what an operation responses? */
 static bool
 is_limited(const json_t *tree, const char *path, const char *method)
 {
@@ -243,7 +243,7 @@ API_TEST(without_authentication_no_token_is_described)
     ck_assert_ptr_null(at(tree, "components", NULL, "securitySchemes"));
     ck_assert_ptr_null(
         at(at(tree, "paths", "/v2/queues", "get"), "responses", NULL, "401"));
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "x-roles"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "x-roles"));
     json_decref(tree);
 }
 
@@ -346,7 +346,7 @@ API_TEST_WITH(the_roles_are_those_of_the_policy_in_force, api_fixture_open_acces
     json_decref(tree);
 }
 
-/* Unlike most handlers it has no need of memory but its answer's. */
+/* Unlike most handlers it has no need of memory but its response's. */
 API_TEST_WITH(it_needs_neither_a_token_nor_a_client, api_fixture_open_access(f))
 {
     f->c.headers[API_HEADER_CLIENT_ID] = f->c.headers[API_HEADER_PROJECT_ID] = NULL;
@@ -370,10 +370,10 @@ START_TEST(no_placeholder_and_no_condition_is_left)
         limits.client_id_strict = strict == 1;
         api_fixture_open_with(&f, &limits);
         json_decref(ask(&f));
-        ck_assert_ptr_null(strstr(api_answer(&f.c), "${"));
-        ck_assert_ptr_null(strstr(api_answer(&f.c), "$if"));
-        ck_assert_ptr_nonnull(strstr(api_answer(&f.c), " seconds, at most 45\""));
-        ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "^wait=[0-9]+$\""));
+        ck_assert_ptr_null(strstr(api_body(&f.c), "${"));
+        ck_assert_ptr_null(strstr(api_body(&f.c), "$if"));
+        ck_assert_ptr_nonnull(strstr(api_body(&f.c), " seconds, at most 45\""));
+        ck_assert_ptr_nonnull(strstr(api_body(&f.c), "^wait=[0-9]+$\""));
         api_fixture_close(&f);
     }
 }

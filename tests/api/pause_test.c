@@ -41,7 +41,7 @@ API_TEST(bad_requests_change_nothing)
     api_post_letters(f, "jobs", "a");
     ck_api_rows(f, rows);
     ck_api(f, "GET", "/claimd/queues", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"paused\":{\"claims\":false,"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"paused\":{\"claims\":false,"));
 }
 
 TEST_CASE("effects");
@@ -69,7 +69,7 @@ API_TEST(a_paused_queue_delivers_nothing)
     ck_api(f, "DELETE", "/v2/queues/jobs/messages?pop=4", NULL, 200, NULL);
     ck_assert_str_eq(api_pick(f, "messages.0.body"), "a");
     ck_assert_str_eq(api_pick(f, "messages.3.body"), "d");
-    ck_assert_ptr_null(api_answer_header(&f->c, "Claimd-Paused"));
+    ck_assert_ptr_null(api_response_header(&f->c, "Claimd-Paused"));
 }
 
 API_TEST(a_claim_of_several_queues_skips_a_paused_one)
@@ -105,7 +105,7 @@ API_TEST(changes_of_metadata_keep_the_pause)
         "application/openstack-messaging-v2.0-json-patch";
     ck_api(f, "PATCH", "/v2/queues/jobs", patch, 200, NULL);
     f->c.headers[API_HEADER_CONTENT_TYPE] = NULL;
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "paused"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "paused"));
     ck_api(f, "PUT", "/v1/queues/jobs/metadata", "{\"x\":2}", 204, NULL);
     ck_api(f, "POST", "/v2/queues/jobs/claims", NULL, 204, NULL);
     ck_api_header(f, "Claimd-Paused", "claims");

@@ -1,5 +1,5 @@
 /*
- * A project in the path, for every resource of every version: whatever an answer leads
+ * A project in the path, for every resource of every version: whatever a response leads
  * to begins as the request did, and can be followed without any header naming a project.
  * Behind a proxy that cuts a prefix off the path, it begins with that prefix.
  */
@@ -69,20 +69,20 @@ static const char *
 step(struct walk *w, const char *method, const char *tail, const char *body, int code)
 {
     static const char *const headers[] = {"Location", "Content-Location"};
-    const char *links[2], *answer;
+    const char *links[2], *response;
 
     ck_api(&w->f, method, api_text(&w->f, "%s%s", w->prefix, tail), body, code, NULL);
     for (size_t i = 0; i < 2; i++) {
-        const char *link = api_answer_header(&w->f.c, headers[i]);
+        const char *link = api_response_header(&w->f.c, headers[i]);
 
         links[i] = link == NULL ? NULL : api_text(&w->f, "%s", link);
     }
-    answer = api_text(&w->f, "%s", api_answer(&w->f.c));
+    response = api_text(&w->f, "%s", api_body(&w->f.c));
     for (size_t i = 0; i < 2; i++)
         if (links[i] != NULL)
             follow(w, links[i]);
-    follow_all(w, answer);
-    return answer;
+    follow_all(w, response);
+    return response;
 }
 
 /* The id behind the last slash of the first link of this kind, without its query. */
@@ -99,16 +99,16 @@ id_in(struct walk *w, const char *text, const char *kind)
 static void
 walk_messages_and_claims(struct walk *w, const char *messages, const char *terms)
 {
-    const char *answer, *id, *claim;
+    const char *response, *id, *claim;
 
-    answer = step(w, "POST", "/queues/q/messages", messages, 201);
-    id = id_in(w, answer, "/messages/");
+    response = step(w, "POST", "/queues/q/messages", messages, 201);
+    id = id_in(w, response, "/messages/");
     step(w, "GET", "/queues/q/messages?limit=1&echo=true", NULL, 200);
     step(w, "GET", api_text(&w->f, "/queues/q/messages?ids=%s", id), NULL, 200);
     step(w, "GET", api_text(&w->f, "/queues/q/messages/%s", id), NULL, 200);
     step(w, "GET", "/queues/q/stats", NULL, 200);
-    answer = step(w, "POST", "/queues/q/claims", terms, 201);
-    claim = id_in(w, answer, "?claim_id=");
+    response = step(w, "POST", "/queues/q/claims", terms, 201);
+    claim = id_in(w, response, "?claim_id=");
     step(w, "GET", "/queues/q/stats", NULL, 200);
     step(w, "GET", api_text(&w->f, "/queues/q/claims/%s", claim), NULL, 200);
     step(w, "PATCH", api_text(&w->f, "/queues/q/claims/%s", claim), terms, 204);
@@ -182,7 +182,7 @@ START_TEST(the_beginning_of_another_path_is_no_project)
         for (size_t v = 0; v < sizeof(versions) / sizeof(versions[0]); v++) {
             ck_api(&f, "PUT", api_text(&f, "/%s/%s/queues/q", versions[v], roots[i]),
                    NULL, 404, NULL);
-            ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "is no project. Leave"));
+            ck_assert_ptr_nonnull(strstr(api_body(&f.c), "is no project. Leave"));
         }
     f.c.headers[API_HEADER_PROJECT_ID] = "v2"; /* the header may name any project */
     ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
@@ -198,16 +198,16 @@ START_TEST(a_path_and_a_header_with_different_projects_are_refused)
     api_fixture_open(&f);
     f.c.headers[API_HEADER_PROJECT_ID] = "other";
     ck_api(&f, "PUT", "/v2/acme/queues/q", NULL, 400, "Invalid project identification");
-    ck_assert_ptr_nonnull(strstr(
-        api_answer(&f.c), "the path names the project \\\"acme\\\", and the header "
-                          "X-Project-ID names \\\"other\\\"."));
+    ck_assert_ptr_nonnull(
+        strstr(api_body(&f.c), "the path names the project \\\"acme\\\", and the header "
+                               "X-Project-ID names \\\"other\\\"."));
     ck_api(&f, "PUT", "/v1/acme/queues/q", NULL, 400, NULL);
     f.c.headers[API_HEADER_PROJECT_ID] = "";
     ck_api(&f, "PUT", "/v2/acme/queues/q", NULL, 400, NULL);
     f.c.headers[API_HEADER_PROJECT_ID] = "a b";
     ck_api(&f, "PUT", "/v2/a%20b/queues/q", NULL, 201, NULL);
     ck_api(&f, "GET", "/v2/queues?name=q", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"name\":\"q\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"name\":\"q\""));
     api_fixture_close(&f);
 }
 
@@ -234,15 +234,15 @@ START_TEST(behind_a_proxy_documents_have_the_prefix)
     walk_open_behind(&w, "/v2", "/mq", "/mq");
     w.f.c.headers[API_HEADER_PROJECT_ID] = "p";
     ck_api(&w.f, "GET", "/", NULL, 300, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&w.f.c), "\"href\":\"/mq/v2/\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&w.f.c), "\"href\":\"/mq/v2/\""));
     ck_api(&w.f, "GET", "/v2/", NULL, 200, NULL);
     ck_assert_ptr_nonnull(
-        strstr(api_answer(&w.f.c), "\"href-template\":\"/mq/v2/queues/{queue_name}\""));
+        strstr(api_body(&w.f.c), "\"href-template\":\"/mq/v2/queues/{queue_name}\""));
     ck_api_header(&w.f, "Vary", "X-Forwarded-Prefix");
     step(&w, "POST", "/queues/q/messages", POSTS, 201);
     ck_api(&w.f, "POST", "/claimd/claims?queue=q", TERMS, 201, NULL);
     ck_assert_ptr_nonnull(
-        strstr(api_answer(&w.f.c), "\"href\":\"/mq/v2/queues/q/messages/"));
+        strstr(api_body(&w.f.c), "\"href\":\"/mq/v2/queues/q/messages/"));
     walk_close(&w);
 }
 

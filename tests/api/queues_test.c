@@ -12,11 +12,11 @@
 
 TEST_CASE("one");
 
-API_TEST(creating_answers_201_once_and_204_ever_after)
+API_TEST(creating_responds_201_once_and_204_ever_after)
 {
     ck_api(f, "PUT", "/v2/queues/q", "{\"color\":\"red\"}", 201, NULL);
     ck_api_header(f, "Location", "/v2/queues/q");
-    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_str_eq(api_body(&f->c), "");
     ck_api(f, "PUT", "/v2/queues/q", "{\"color\":\"blue\"}", 204, NULL);
     ck_api_header(f, "Location", "/v2/queues/q");
     ck_api(f, "GET", "/v2/queues/q", NULL, 200, NULL);
@@ -261,7 +261,7 @@ API_TEST(purge_takes_what_it_is_told)
     ck_assert_ptr_nonnull(api_take(f, "q", 1));
     ck_api_rows(f, refused);
     ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":3"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"total\":3"));
     ck_api(f, "POST", "/v2/queues/q/purge",
            "{\"resource_types\":[\"claims\"],\"resource_types\":"
            "[\"subscriptions\",\"m\\u0065ssages\"]}",
@@ -314,7 +314,7 @@ API_TEST(probes_without_headers_get_200_and_a_body)
             f->c.headers[API_HEADER_ACCEPT] = accepts[a];
             ck_api(f, "HEAD", paths[p], NULL, 200, NULL);
             ck_api(f, "GET", paths[p], NULL, 200, NULL);
-            ck_assert_str_eq(api_answer(&f->c), "ok\n");
+            ck_assert_str_eq(api_body(&f->c), "ok\n");
             ck_api_header(f, "Content-Type", "text/plain; charset=utf-8");
         }
     atomic_store(&f->condition.draining, true);
@@ -406,7 +406,7 @@ API_TEST(filters_apply_before_the_page_is_cut_and_stay_in_the_link)
         const char *at;
 
         ck_api(f, "GET", cases[i].target, NULL, 200, NULL);
-        at = api_answer(&f->c);
+        at = api_body(&f->c);
         while ((at = strstr(at, "\"name\":\"")) != NULL) {
             at += 8;
             strncat(names, at, (size_t)(strchr(at, '"') - at));
@@ -438,11 +438,11 @@ API_TEST(the_count_is_given_when_it_was_asked_for)
     ck_api_body(f, "{'queues': [], 'links': [], 'count': 0}");
     make_fruit(f);
     ck_api(f, "GET", "/v2/queues?with_count=true&limit=1", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"count\":5"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"count\":5"));
     ck_api(f, "GET", "/v2/queues?with_count=true&color=red&name=pp", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"count\":5"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"count\":5"));
     ck_api(f, "GET", "/v1.1/queues?with_count=true&color=red", NULL, 200, NULL);
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "count"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "count"));
     ck_assert_str_eq(api_pick(f, "links.0.href"), "/v1.1/queues?marker=pear");
 }
 

@@ -25,9 +25,9 @@ API_TEST(requests_beyond_the_rate_are_told_when_to_come_again)
     ck_api(f, "GET", "/livez", NULL, 200, NULL); /* of no project */
     ck_api(f, "GET", "/metrics", NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(
-        api_answer(&f->c), "\nclaimd_project_limit{limit=\"requests_per_second\"} 2\n"));
+        api_body(&f->c), "\nclaimd_project_limit{limit=\"requests_per_second\"} 2\n"));
     ck_assert_ptr_nonnull(strstr(
-        api_answer(&f->c),
+        api_body(&f->c),
         "\nclaimd_project_limit_refusals_total{limit=\"requests_per_second\"} 1\n"));
     f->c.now_ms += 500;
     ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);

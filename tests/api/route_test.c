@@ -107,16 +107,15 @@ API_TEST(a_slash_behind_a_whole_path_means_nothing)
     ck_api_rows(f, rows);
 }
 
-API_TEST(answers_to_a_path_with_a_slash_behind_it_name_it_without)
+API_TEST(responses_to_a_path_with_a_slash_behind_it_name_it_without)
 {
     ck_api(f, "PUT", "/v2/queues/q/", NULL, 201, NULL);
     ck_api_header(f, "Location", "/v2/queues/q");
     api_post_letters(f, "q", "a");
     ck_api(f, "GET", "/v1/queues/q/messages/?echo=true", NULL, 200, NULL);
     ck_api_header(f, "Content-Location", "/v1/queues/q/messages?echo=true");
-    ck_assert_ptr_nonnull(
-        strstr(api_answer(&f->c), "\"/v1/queues/q/messages?echo=true&m"));
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "//"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"/v1/queues/q/messages?echo=true&m"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "//"));
 }
 
 API_TEST(an_unknown_path_is_404_before_any_header_is_looked_at)
@@ -181,7 +180,7 @@ API_TEST(options_tells_the_methods_without_a_body)
 {
     ck_api(f, "OPTIONS", "/v2/queues/q/messages", NULL, 200, NULL);
     ck_api_header(f, "Allow", "DELETE, GET, POST");
-    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_str_eq(api_body(&f->c), "");
     ck_api(f, "OPTIONS", "/v2/nonsense", NULL, 404, NP);
 }
 
@@ -223,7 +222,7 @@ START_TEST(a_version_switched_off_is_not_there)
     ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
     ck_api(&f, "GET", "/", NULL, 300, NULL);
     ck_assert_str_eq(api_pick(&f, "versions.0.id"), "2");
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "DEPRECATED"));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "DEPRECATED"));
     api_fixture_close(&f);
 }
 
@@ -253,10 +252,9 @@ API_TEST(home_documents_list_what_the_version_has)
         ck_api(f, "GET", cases[i].target, NULL, 200, NULL);
         ck_api_header(f, "Content-Type", "application/json-home");
         ck_api_header(f, "Cache-Control", "max-age=86400");
-        ck_assert_msg(strstr(api_answer(&f->c), cases[i].there) != NULL,
-                      "%s lacks %s: %s", cases[i].target, cases[i].there,
-                      api_answer(&f->c));
-        ck_assert_ptr_null(strstr(api_answer(&f->c), cases[i].missing));
+        ck_assert_msg(strstr(api_body(&f->c), cases[i].there) != NULL, "%s lacks %s: %s",
+                      cases[i].target, cases[i].there, api_body(&f->c));
+        ck_assert_ptr_null(strstr(api_body(&f->c), cases[i].missing));
     }
 }
 
@@ -287,7 +285,7 @@ API_TEST(a_project_in_the_path_is_used_and_kept_in_every_link)
                      api_text(f, "/v2/acme/queues/q/messages/%s", id));
     ck_api(f, "POST", "/v2/acme/queues/q/claims", NULL, 201, NULL);
     ck_assert_ptr_nonnull(strstr(api_pick(f, "messages.0.href"), "/v2/acme/queues/q/"));
-    ck_api(f, "GET", api_answer_header(&f->c, "Location"), NULL, 200, NULL);
+    ck_api(f, "GET", api_response_header(&f->c, "Location"), NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_pick(f, "href"), "/v2/acme/queues/q/claims/"));
 }
 

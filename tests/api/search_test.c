@@ -11,26 +11,26 @@
 static int64_t
 number(struct api_fixture *f, const char *name)
 {
-    json_t *tree = json_loads(api_answer(&f->c), 0, NULL);
+    json_t *tree = json_loads(api_body(&f->c), 0, NULL);
     const int64_t value = json_integer_value(json_object_get(tree, name));
 
     json_decref(tree);
     return value;
 }
 
-/* The marker of the last answer, NULL at the end. */
+/* The marker of the last response, NULL at the end. */
 static const char *
 marker(struct api_fixture *f)
 {
-    return strstr(api_answer(&f->c), "\"marker\":null") != NULL ? NULL
-                                                                : api_pick(f, "marker");
+    return strstr(api_body(&f->c), "\"marker\":null") != NULL ? NULL
+                                                              : api_pick(f, "marker");
 }
 
-/* The beginnings of the bodies in the last answer, one behind the other. */
+/* The beginnings of the bodies in the last response, one behind the other. */
 static const char *
 bodies(struct api_fixture *f)
 {
-    json_t *tree = json_loads(api_answer(&f->c), 0, NULL), *row;
+    json_t *tree = json_loads(api_body(&f->c), 0, NULL), *row;
     const char *all = "";
     size_t i;
 
@@ -141,7 +141,7 @@ API_TEST(a_long_body_shows_200_characters)
     text[1 + 199 * 3] = '\0';
     ck_assert_str_eq(search(f, ""), text);
     ck_assert_int_eq(number(f, "searched"), 1);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"size\":902,"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"size\":902,"));
 }
 
 API_TEST(filters_select_messages)
@@ -350,7 +350,7 @@ API_TEST(a_request_examines_20000_messages_in_slices)
                      "117777117778117779118777119777");
     (void)search(f, "?group=reason");
     ck_assert_int_eq(number(f, "searched"), 20000);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"count\":20000,"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"count\":20000,"));
     ck_api(f, "GET", "/claimd/queues/q/messages?state=delayed&limit=1", NULL, 200, NULL);
     ck_assert_int_eq(number(f, "searched"), 20000);
 }
@@ -442,7 +442,7 @@ API_TEST_WITH(encrypted_bodies_are_searched, open_encrypting(f))
     post(f, "{\"secret\": 1}", "");
     post(f, "{\"other\": 1}", "");
     ck_assert_str_eq(search(f, "?text=secret"), "{\"secret\": 1}");
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"size\":13,"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"size\":13,"));
 }
 
 API_TEST_WITH(large_encrypted_bodies_are_decrypted_in_slices, open_encrypting(f))
@@ -469,7 +469,7 @@ API_TEST_WITH(a_body_without_its_key_does_not_end_the_search, open_encrypting(f)
     ck_assert_int_eq(seal_replace(f->seal, bytes_str(OTHER_KEY), &line, &why), ST_OK);
     post(f, "{\"other\": 1}", "");
     (void)search(f, "?limit=1");
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"size\":13,\"body_start\":null}"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"size\":13,\"body_start\":null}"));
     ck_assert_str_eq(search(f, "?text=%3A+1"), "{\"other\": 1}");
     ck_assert_int_eq(number(f, "searched"), 2);
 }

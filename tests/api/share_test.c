@@ -73,8 +73,8 @@ API_TEST_WITH(behind_a_proxy_a_grant_is_of_the_path_without_the_prefix,
     f->c.from_proxy = true;
     f->c.headers[API_HEADER_FORWARDED_PREFIX] = "/mq";
     hold(f, ALL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\""
-                                                    "/v2/queues/q/claims\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\""
+                                                  "/v2/queues/q/claims\""));
     ck_api(f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
 }
 
@@ -87,7 +87,7 @@ API_TEST_WITH(a_signed_url_needs_no_token_for_its_paths, open_signing(f, KEY))
     ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
            NULL);
     ck_api(f, "POST", "/v2/queues/q/claims", "{\"ttl\":60,\"grace\":60}", 201, NULL);
-    claim = api_text(f, "%s", strrchr(api_answer_header(&f->c, "Location"), '/'));
+    claim = api_text(f, "%s", strrchr(api_response_header(&f->c, "Location"), '/'));
     ck_api(f, "PATCH", api_text(f, "/v2/queues/q/claims%s", claim), "{\"ttl\":60}", 204,
            NULL);
     ck_api(f, "DELETE", "/v2/queues/q/messages?pop=1", NULL, 200, NULL);
@@ -117,7 +117,7 @@ API_TEST_WITH(a_signed_url_for_subscriptions_subscribes_and_confirms,
     f->c.headers[API_HEADER_URL_PATHS] = "/v2/queues/q/subscriptions";
     ck_api(f, "PUT", api_text(f, "%s/confirm", item), "{\"confirmed\":true}", 204, NULL);
     ck_api(f, "GET", item, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"confirmed\":true"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"confirmed\":true"));
     ck_api(f, "DELETE", item, NULL, 404, "404 Not Found");
     ck_api(f, "GET", "/v2/queues/q/messages", NULL, 404, "404 Not Found");
     ck_api(f, "GET", "/claimd/queues/q/subscriptions", NULL, 404, "404 Not Found");

@@ -17,13 +17,13 @@ make_queues(struct api_fixture *f, int each)
     }
 }
 
-/* How often a text stands in the last answer. */
+/* How often a text stands in the last response. */
 static int
 count(struct api_fixture *f, const char *text)
 {
     int times = 0;
 
-    for (const char *at = api_answer(&f->c); (at = strstr(at, text)) != NULL; at++)
+    for (const char *at = api_body(&f->c); (at = strstr(at, text)) != NULL; at++)
         times++;
     return times;
 }

@@ -194,12 +194,12 @@ each_project_has_a_build_of_its_own_here(struct api_fixture *f)
     ck_api(f, "PUT", "/v2/queues/q", NULL, 201, NULL);
     ck_api(f, "GET", PATH, NULL, 200, NULL);
     ck_assert_uint_eq(f->c.slices, 1);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":1,\"matching\":1,"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"total\":1,\"matching\":1,"));
     f->c.headers[API_HEADER_PROJECT_ID] = NULL;
     ck_api(f, "GET", PATH, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":1001,\"matching\":1001"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"total\":1001,\"matching\":1001"));
     ck_api(f, "GET", PATH "&project=other", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":1,\"matching\":1,"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"total\":1,\"matching\":1,"));
     ck_viewed(&builder);
 }
 
@@ -213,7 +213,7 @@ few_selections_of_a_snapshot_stay_here(struct api_fixture *f)
     for (int i = 0; i < 200; i++) {
         ck_api(f, "GET", api_text(f, PATH "&q=%.*s", 1 + i / 10, &PREFIX[i % 10]), NULL,
                200, NULL);
-        ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"matching\":1000,"));
+        ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"matching\":1000,"));
         if (i == 100)
             before = mem_used(f->mem);
     }

@@ -42,7 +42,7 @@ static const char *
 state(void)
 {
     ck_api(&f, "GET", STATE, NULL, 200, NULL);
-    return api_text(&f, "%s", api_answer(&f.c));
+    return api_text(&f, "%s", api_body(&f.c));
 }
 
 static void
@@ -58,8 +58,8 @@ refuse(const char *lines, const char *why)
     const char *before = state(), *body = json(lines);
 
     ck_api(&f, "PUT", STATE, body, 400, NULL);
-    ck_assert_msg(strstr(api_answer(&f.c), why) != NULL, "%s instead of %s",
-                  api_answer(&f.c), why);
+    ck_assert_msg(strstr(api_body(&f.c), why) != NULL, "%s instead of %s", api_body(&f.c),
+                  why);
     ck_assert_str_eq(state(), before);
 }
 
@@ -131,12 +131,12 @@ START_TEST(a_state_that_is_loaded_later_goes_on_where_it_was)
     before = state();
     ck_api(&f, "POST", "/claimd/clock/advance", json("{'seconds':1000}"), 200, NULL);
     ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "body"));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "body"));
     ck_api(&f, "PUT", STATE, before, 204, NULL);
     ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"age\":7"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"age\":7"));
     ck_api(&f, "POST", "/claimd/clock/advance", json("{'to':'next'}"), 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "delay_ended"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "delay_ended"));
     ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
                      API_FIXTURE_START_MS + 1020000);
 }
@@ -187,12 +187,12 @@ START_TEST(written_lines_need_little_and_come_in_any_order)
         "{'queue':'q','message':{'claim':{'id':'mine'},'body':4}};"
         "{'metadata':{'_dead_letter_queue':'late','_max_claim_count':2},'queue':'q'}");
     ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"claimed\":2,\"free\":2"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"claimed\":2,\"free\":2"));
     ck_api(&f, "GET", "/v2/queues/q", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"late\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"late\""));
     ck_api(&f, "POST", "/claimd/clock/advance", json("{'to':'next'}"), 200, NULL);
     ck_api(&f, "POST", "/claimd/clock/advance", json("{'to':'next'}"), 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "claim_ended"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "claim_ended"));
     ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
                      API_FIXTURE_START_MS + 60000);
 }
@@ -317,7 +317,7 @@ START_TEST(a_line_may_name_the_project_of_the_request)
 {
     set("{'project':'" API_CALL_PROJECT "','queue':'q','message':{'body':1}}");
     ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":1"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"body\":1"));
 }
 
 START_TEST(a_state_of_one_project_can_be_put_into_another)
@@ -390,8 +390,7 @@ START_TEST(lines_are_checked_in_linear_time)
                    i, i < QUEUES - 1 ? i + 1 : i - 1);
     buf_byte(&lines, '\0');
     put_large(&lines, 400);
-    ck_assert_ptr_nonnull(
-        strstr(api_answer(&f.c), "the dead-letter queues form a cycle"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "the dead-letter queues form a cycle"));
     buf_fini(&lines);
 }
 
@@ -511,8 +510,8 @@ START_TEST(a_queue_that_others_make_again_is_replaced_all_the_same)
     f.store->vtable = real;
     ck_assert_int_eq(made, 0);
     ck_api(&f, "GET", "/v2/queues/a/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":3"));
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "\"body\":1"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"body\":3"));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "\"body\":1"));
 }
 
 /* Refuses to apply what has the body 13. */
@@ -546,9 +545,9 @@ START_TEST(a_state_that_the_store_refuses_leaves_the_old_one)
                 "{'queue':'t','message':{'body':13}};{'queue':'z'}"),
            409, NULL);
     f.store->state = real_state;
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "lines 3 to 3, of queue \\\"t\\\": "));
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "loaded"));
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "restored"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "lines 3 to 3, of queue \\\"t\\\": "));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "loaded"));
+    ck_assert_ptr_null(strstr(api_body(&f.c), "restored"));
     ck_assert_str_eq(state(), before);
 }
 
@@ -571,5 +570,5 @@ START_TEST(a_response_tells_that_the_old_state_could_not_be_restored)
     ck_api(&f, "PUT", STATE, json("{'queue':'b'}"), 409, NULL);
     f.store->state = real_state;
     ck_assert_ptr_nonnull(
-        strstr(api_answer(&f.c), ". Part of the old state was not restored"));
+        strstr(api_body(&f.c), ". Part of the old state was not restored"));
 }

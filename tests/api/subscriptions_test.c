@@ -49,7 +49,7 @@ API_TEST(a_subscription_shows_what_was_said_and_the_defaults)
            "\"options\":{ \"from\" : \"bob@example.org\", \"size\": 1.50}}",
            201, NULL);
     ck_api(f, "GET", item(f, api_pick(f, "subscription_id")), NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c),
                                  "\"options\":{ \"from\" : \"bob@example.org\", "
                                  "\"size\": 1.50}"));
     ck_assert_str_eq(api_pick(f, "subscriber"), "mailto:ann@example.org?subject=x");
@@ -62,8 +62,8 @@ API_TEST(null_members_are_left_out)
            NULL);
     ck_api(f, "GET", LIST, NULL, 200, NULL);
     ck_assert_str_eq(api_pick(f, "subscriptions.0.subscriber"), HOOK);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"ttl\":3600"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"options\":{}"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"ttl\":3600"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"options\":{}"));
 }
 
 #define CREATE(subscriber) "{\"subscriber\":\"" subscriber "\"}"
@@ -102,7 +102,7 @@ API_TEST(subscribers_are_uris_of_the_types_that_are_allowed)
     ck_api_rows(f, rows);
     ck_api(f, "GET", LIST, NULL, 200, NULL);
     ck_assert_ptr_nonnull(api_pick(f, "subscriptions.2.id"));
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "ftp"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "ftp"));
 }
 
 START_TEST(a_type_that_is_not_allowed_is_refused)
@@ -153,7 +153,7 @@ START_TEST(a_long_uri_with_a_password_is_taken_and_never_repeated_in_refusals)
     ck_assert_str_eq(api_pick(&f, "subscriber"), uri);
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         ck_api(&f, "POST", LIST, refused[i], 400, BAD);
-        ck_assert_msg(strstr(api_answer(&f.c), "secret") == NULL, "%s", api_answer(&f.c));
+        ck_assert_msg(strstr(api_body(&f.c), "secret") == NULL, "%s", api_body(&f.c));
     }
     api_fixture_close(&f);
 }
@@ -236,13 +236,13 @@ API_TEST(a_patch_changes_what_it_names)
     ck_api(f, "PATCH", one, "{\"options\":{\"a\":1},\"color\":\"red\"}", 204, NULL);
     ck_api_header(f, "Location", one);
     ck_api(f, "GET", one, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"age\":5,\"options\":{\"a\":1}"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"age\":5,\"options\":{\"a\":1}"));
     ck_api(f, "PATCH", one, "{\"ttl\":100,\"subscriber\":null}", 204, NULL);
     ck_api(f, "GET", one, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"ttl\":100,\"age\":0"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"ttl\":100,\"age\":0"));
     ck_api(f, "PATCH", one, "{\"subscriber\":\"http://example.org/2\"}", 409,
            "Resource conflict");
-    ck_assert_ptr_null(api_answer_header(&f->c, "Location"));
+    ck_assert_ptr_null(api_response_header(&f->c, "Location"));
     ck_api(f, "PATCH", one, "{\"subscriber\":null,\"ttl\":null}", 400,
            "Unable to update subscription");
     ck_api(f, "PATCH", one, "[]", 400, BAD);
@@ -266,7 +266,7 @@ API_TEST(a_confirmed_subscriber_cannot_subscribe_again)
     ck_api(f, "PUT", confirmation(f, id), "{\"confirmed\":\"false\"}", 400, BAD);
     ck_api(f, "PUT", confirmation(f, id), "[]", 400, BAD);
     ck_api(f, "GET", item(f, id), NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"confirmed\":true"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"confirmed\":true"));
     ck_api(f, "PUT", confirmation(f, id), "{\"confirmed\":false}", 204, NULL);
     ck_assert_str_eq(subscribe(f, HOOK), id);
 }
@@ -332,7 +332,7 @@ START_TEST(a_project_in_the_path_stays_there)
     id = api_pick(&f, "subscription_id");
     ck_api(&f, "PUT", api_text(&f, "%s/%s/confirm", project, id), "{\"confirmed\":true}",
            204, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer_header(&f.c, "Location"), "/v2/%7"));
+    ck_assert_ptr_nonnull(strstr(api_response_header(&f.c, "Location"), "/v2/%7"));
     ck_api(&f, "PUT", api_text(&f, "%s/%s/confirm/", project, id), "{\"confirmed\":true}",
            204, NULL);
     f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
@@ -358,7 +358,7 @@ API_TEST(operators_see_how_far_it_has_come)
     ck_assert_str_eq(api_pick(f, "subscriptions.0.id"), id);
     ck_assert_ptr_nonnull(strstr(api_pick(f, "links.0.href"),
                                  "/claimd/queues/q/subscriptions?limit=1&marker="));
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "secret"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "secret"));
     ck_api(f, "GET", "/claimd/queues/q/subscriptions/x", NULL, 404, "Not found");
     ck_api(f, "GET", "/claimd/queues/a%20b/subscriptions", NULL, 400,
            "Invalid queue identification");
@@ -392,5 +392,5 @@ API_TEST(operators_see_when_it_is_tried_again)
                             id));
     f->c.now_ms += 30000;
     ck_api(f, "GET", path, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"next_try\":null"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"next_try\":null"));
 }

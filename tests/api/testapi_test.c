@@ -22,11 +22,11 @@ close_testapi(void)
     api_fixture_close(&f);
 }
 
-/* The events of the last answer, joined by spaces, with the seconds since the start. */
+/* The events of the last response, joined by spaces, with the seconds since the start. */
 static const char *
 events(const char *list)
 {
-    json_t *tree = json_loads(api_answer(&f.c), 0, NULL), *item;
+    json_t *tree = json_loads(api_body(&f.c), 0, NULL), *item;
     const char *all = "";
     size_t i;
 
@@ -94,7 +94,7 @@ expect_rows(const char *count)
 {
     ck_api(&f, "GET", "/claimd/queues?offset=0", NULL, 200, NULL);
     ck_assert_ptr_nonnull(
-        strstr(api_answer(&f.c), api_text(&f, "\"matching\":%s,", count)));
+        strstr(api_body(&f.c), api_text(&f, "\"matching\":%s,", count)));
 }
 
 START_TEST(a_snapshot_of_the_queues_ages_by_both_clocks)
@@ -365,9 +365,9 @@ START_TEST(a_move_says_how_much_of_what_it_did_is_forgotten)
     for (int i = 0; i < HISTORY_MOST + 5; i++)
         post(60, 0);
     advance(59);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"lost\":0,"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"lost\":0,"));
     advance(1);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"lost\":5,"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"lost\":5,"));
     ck_assert_str_eq(api_pick(&f, "events.99.event"), "message_expired");
 }
 

@@ -38,7 +38,7 @@ API_TEST(a_topic_and_a_queue_of_one_name_have_nothing_in_common)
     ck_api_header(f, "Location", api_text(f, TOPIC "/subscriptions/%s/confirm", path));
     ck_api(f, "DELETE", QUEUE, NULL, 204, NULL);
     ck_api(f, "GET", TOPIC "/stats", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":1"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"total\":1"));
     ck_assert_str_eq(api_pick(f, "messages.oldest.href"),
                      api_text(f, TOPIC "/messages/%s", id));
     ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
@@ -77,7 +77,7 @@ API_TEST(topics_are_listed_by_themselves_and_not_counted)
                    "'next','href':'/v2/topics?limit=1&marker=a'}]}");
     ck_api(f, "GET", "/v2/topics?color=red", NULL, 200, NULL);
     ck_assert_str_eq(api_pick(f, "topics.0.name"), "a");
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "/v2/topics/b"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "/v2/topics/b"));
     /* It is one more member of metadata that must fit. */
     ck_api(f, "GET", "/v2/topics?with_count=true", NULL, 200, NULL);
     ck_api_body(f, "{'topics':[{'name':'b','href':'/v2/topics/b'}],'links':[{'rel':"
@@ -144,10 +144,10 @@ API_TEST(metrics_show_it_by_a_label_of_its_own)
     ck_api(f, "PUT", QUEUE, NULL, 201, NULL);
     (void)post(f);
     ck_api(f, "GET", "/metrics", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c),
                                  "claimd_queue_messages{project=\"" API_CALL_PROJECT
                                  "\",topic=\"news\",state=\"claimable\"} 1"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c),
                                  "claimd_queue_messages{project=\"" API_CALL_PROJECT
                                  "\",queue=\"news\",state=\"claimable\"} 0"));
 }

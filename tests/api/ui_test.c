@@ -20,9 +20,9 @@ UI_TEST(the_page_runs_only_scripts_of_its_own)
 {
     ck_api(f, "GET", "/claimd/ui/", NULL, 200, NULL);
     ck_api_header(f, "Content-Type", "text/html; charset=utf-8");
-    ck_assert_ptr_nonnull(
-        strstr(api_answer_header(&f->c, "Content-Security-Policy"), "script-src 'self'"));
-    ck_assert_ptr_nonnull(strstr(api_answer_header(&f->c, "Content-Security-Policy"),
+    ck_assert_ptr_nonnull(strstr(api_response_header(&f->c, "Content-Security-Policy"),
+                                 "script-src 'self'"));
+    ck_assert_ptr_nonnull(strstr(api_response_header(&f->c, "Content-Security-Policy"),
                                  "default-src 'none'"));
     ck_api(f, "GET", "/claimd/ui/main.js", NULL, 200, NULL);
     ck_api_header(f, "Content-Type", "text/javascript; charset=utf-8");
@@ -52,9 +52,9 @@ UI_TEST(there_are_no_other_files)
 API_TEST(without_the_option_there_is_no_page)
 {
     ck_api(f, "GET", "/claimd/ui/", NULL, 404, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "To enable it, set the option ui"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "To enable it, set the option ui"));
     ck_api(f, "GET", "/claimd/ui", NULL, 404, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "To enable it, set the option ui"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "To enable it, set the option ui"));
     ck_api(f, "GET", "/claimd/ui/main.js", NULL, 404, NULL);
 }
 
@@ -64,8 +64,8 @@ API_TEST(without_authentication_everything_is_allowed)
 {
     f->c.headers[API_HEADER_PROJECT_ID] = NULL;
     ck_api(f, "GET", "/claimd/permissions", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"all_projects\":true"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"queues:pause\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"all_projects\":true"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"queues:pause\""));
 }
 
 API_TEST_WITH(a_role_has_its_actions, api_fixture_open_access(f))
@@ -86,7 +86,7 @@ API_TEST_WITH(a_role_has_its_actions, api_fixture_open_access(f))
         " 'subscription:get_all', 'home:get', 'ping:get']}");
     f->c.headers[API_HEADER_AUTH_TOKEN] = "boss";
     ck_api(f, "GET", "/claimd/permissions", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"all_projects\":true"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"all_projects\":true"));
     f->c.headers[API_HEADER_AUTH_TOKEN] = "nobody";
     ck_api(f, "GET", "/claimd/permissions", NULL, 401, "Unauthorized");
 }

@@ -14,11 +14,11 @@ fill(struct api_fixture *f, const char *project, const char *queue, const char *
     f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
 }
 
-/* The names in the last answer: "a b c". */
+/* The names in the last response: "a b c". */
 static const char *
 names(struct api_fixture *f)
 {
-    json_t *tree = json_loads(api_answer(&f->c), 0, NULL), *row;
+    json_t *tree = json_loads(api_body(&f->c), 0, NULL), *row;
     const char *all = "";
     size_t i;
 
@@ -33,7 +33,7 @@ names(struct api_fixture *f)
 static bool
 has_next(struct api_fixture *f)
 {
-    return strstr(api_answer(&f->c), "\"links\":[]") == NULL;
+    return strstr(api_body(&f->c), "\"links\":[]") == NULL;
 }
 
 #define ck_names(f, target, expected)                                                    \
@@ -81,7 +81,7 @@ ck_snapshot(struct api_fixture *f, const char *query, const char *expected, int 
     ck_api(f, "GET", api_text(f, "/claimd/queues?%s", query), NULL, 200, NULL);
     ck_assert_str_eq(names(f), expected);
     ck_assert_ptr_nonnull(
-        strstr(api_answer(&f->c), api_text(f, "\"matching\":%d,", matching)));
+        strstr(api_body(&f->c), api_text(f, "\"matching\":%d,", matching)));
 }
 
 API_TEST(viewers_share_a_snapshot)
@@ -94,7 +94,7 @@ API_TEST(viewers_share_a_snapshot)
     fill(f, "o", "c", "xxx");
     f->c.headers[API_HEADER_PROJECT_ID] = NULL;
     ck_snapshot(f, "offset=0", "b c a", 3);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c),
                                  "\"totals\":{\"ready\":6,\"delayed\":0,\"claimed\":0,"
                                  "\"dead_letters\":0}"));
     ck_snapshot(f, "offset=1&limit=1", "c", 3);
@@ -298,12 +298,12 @@ API_TEST_WITH(a_snapshot_of_a_project_tells_nothing_of_others, api_fixture_open_
     ck_api(f, "GET", "/claimd/queues?offset=0", NULL, 200, NULL);
     ck_assert_str_eq(names(f), "a");
     ck_assert_ptr_nonnull(
-        strstr(api_answer(&f->c),
+        strstr(api_body(&f->c),
                "\"total\":1,\"matching\":1,\"totals\":{\"ready\":1,\"delayed\":0,"
                "\"claimed\":0,\"dead_letters\":0}"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"complete\":true"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"complete\":true"));
     ck_api(f, "GET", "/claimd/queues?offset=0&q=none", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":1,\"matching\":0,"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"total\":1,\"matching\":0,"));
 }
 
 API_TEST(bad_parameters_are_refused)
@@ -369,7 +369,7 @@ API_TEST(claims_are_listed_with_their_client)
 
     api_post_letters(f, "q", "abcd");
     id = api_take(f, "q", 2);
-    number = api_answer_header(&f->c, "Claim-Number");
+    number = api_response_header(&f->c, "Claim-Number");
     number = api_text(f, "%s", number);
     f->c.now_ms += 2500;
     f->c.headers[API_HEADER_CLIENT_ID] = "00000000-0000-0000-0000-000000000009";
@@ -403,7 +403,7 @@ API_TEST(a_claim_without_a_client_id_has_none)
     ck_api(f, "POST", "/v1/queues/q/claims", "{\"ttl\":60,\"grace\":60}", 201, NULL);
     f->c.headers[API_HEADER_CLIENT_ID] = API_CALL_CLIENT;
     ck_api(f, "GET", "/claimd/queues/q/claims", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"client\":null"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"client\":null"));
 }
 
 /* ------------------------------------------------------------------ messages */
@@ -440,7 +440,7 @@ API_TEST(a_ready_message_waits_for_a_claim)
                          " it after all older ready messages. If no worker claims it, it"
                          " expires at 2026-01-31T12:05:00Z.'}}",
                          id));
-    ck_assert_ptr_null(strstr(api_answer(&f->c), "secret"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "secret"));
     f->c.now_ms += 299000;
     ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages/%s", id), NULL, 404,
            "Not found");
@@ -505,7 +505,7 @@ API_TEST(a_claimed_message_names_its_worker)
     f->c.now_ms += 50000;
     explain(f, id);
     ck_assert_str_eq(api_pick(f, "state"), "ready");
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"delivery_count\":1"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"delivery_count\":1"));
 }
 
 API_TEST(a_message_on_its_last_attempt_moves_at_the_end_of_the_claim)
@@ -546,7 +546,7 @@ API_TEST(a_message_that_was_released_at_the_limit_moves_at_the_next_claim)
         f->c.now_ms += 1;
     }
     explain(f, id);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"max_claim_count\":2"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"max_claim_count\":2"));
     ck_assert_str_eq(api_pick(f, "next.what"), "dead_letter");
     ck_assert_str_eq(
         api_pick(f, "next.text"),
@@ -597,12 +597,12 @@ API_TEST_WITH(history_follows_the_clock_of_tests,
     api_post_letters(f, "q", "abcdef");
     ck_api(f, "GET", "/claimd/queues/q/history", NULL, 404, "Not found");
     ck_api(f, "GET", "/claimd/queues", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"rates\":null"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"rates\":null"));
     advance(f, 10);
     (void)api_take(f, "q", 2);
     advance(f, 50);
     ck_api(f, "GET", "/claimd/queues/q/history", NULL, 200, NULL);
-    tree = json_loads(api_answer(&f->c), 0, NULL);
+    tree = json_loads(api_body(&f->c), 0, NULL);
     all = json_object_get(tree, "samples");
     ck_assert_int_eq(json_integer_value(json_object_get(tree, "interval")), 5);
     ck_assert_uint_eq(json_array_size(all), 12);
@@ -620,13 +620,13 @@ API_TEST_WITH(history_follows_the_clock_of_tests,
     ck_assert(json_is_null(json_object_get(json_array_get(all, 1), "oldest_claim_age")));
     json_decref(tree);
     ck_api(f, "GET", "/claimd/queues", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c),
                                  "\"rates\":{\"posted\":0.100,\"delivered\":0.033,"
                                  "\"deleted\":0.000,\"requeued\":0.000,"
                                  "\"dead_lettered\":0.000,\"expired\":0.000}"));
     advance(f, 12 * 3600);
     ck_api(f, "GET", "/claimd/queues/q/history", NULL, 200, NULL);
-    tree = json_loads(api_answer(&f->c), 0, NULL);
+    tree = json_loads(api_body(&f->c), 0, NULL);
     ck_assert_uint_eq(json_array_size(json_object_get(tree, "samples")), 720);
     json_decref(tree);
     ck_api(f, "DELETE", "/v2/queues/q", NULL, 204, NULL);

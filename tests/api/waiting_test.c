@@ -111,7 +111,7 @@ LOOP_TEST(it_is_asked_again_when_there_is_a_message, WAYS)
     api_fixture_close(&f);
 }
 
-LOOP_TEST(when_its_time_is_over_the_answer_is_the_usual_one, WAYS)
+LOOP_TEST(when_its_time_is_over_the_response_is_the_usual_one, WAYS)
 {
     struct api_fixture f;
     struct asking a;
@@ -271,12 +271,12 @@ START_TEST(a_retry_before_the_wake_up_of_a_deleted_queue_does_not_wait)
     api_fixture_close(&f);
 }
 
-API_TEST(a_front_end_that_lends_nothing_gets_an_answer_at_once)
+API_TEST(a_front_end_that_lends_nothing_gets_a_response_at_once)
 {
     f->c.headers[API_HEADER_PREFER] = "wait=20";
     for (int i = 0; i < WAYS; i++) {
         ck_api(f, ways[i].method, ways[i].target, ways[i].body, ways[i].empty, NULL);
-        ck_assert_ptr_null(api_answer_header(&f->c, "Preference-Applied"));
+        ck_assert_ptr_null(api_response_header(&f->c, "Preference-Applied"));
     }
 }
 
@@ -322,7 +322,7 @@ API_TEST(while_it_waits_hardly_any_memory_is_kept)
     first = mem_used(f->mem) - before;
     for (int i = 2; i < CROWD; i++)
         asking_begin(&a[i], f, "POST", CLAIMS, "wait=20");
-    ck_assert_ptr_null(a[1].res.body.data); /* its answer has none */
+    ck_assert_ptr_null(a[1].res.body.data); /* its response has none */
     ck_assert_uint_le(mem_used(f->mem) - before, CROWD * (first + 16));
     before = mem_used(f->mem);
     for (int round = 0; round < 1000; round++) /* nor does asking in vain take any */
@@ -345,12 +345,12 @@ API_TEST(the_first_one_named_that_has_a_message_wins)
                    "{'body': 'c', 'age': 0, 'ttl': 360, 'href': '*', 'id': '*'},"
                    "{'body': 'd', 'age': 0, 'ttl': 360, 'href': '*', 'id': '*'}]}");
     ck_assert_int_eq(
-        strncmp(api_answer_header(&f->c, "Location"), "/v2/queues/c/claims/", 20), 0);
+        strncmp(api_response_header(&f->c, "Location"), "/v2/queues/c/claims/", 20), 0);
     ck_assert_int_eq(
         strncmp(api_pick(f, "messages.0.href"), "/v2/queues/c/messages/", 22), 0);
     ck_api(f, "POST", "/claimd/claims?queue=a&queue=c&queue=b", NULL, 201, NULL);
     ck_assert_int_eq(
-        strncmp(api_answer_header(&f->c, "Location"), "/v2/queues/b/claims/", 20), 0);
+        strncmp(api_response_header(&f->c, "Location"), "/v2/queues/b/claims/", 20), 0);
     ck_api(f, "POST", "/claimd/claims?queue=a&queue=c&queue=b", NULL, 204, NULL);
 }
 
@@ -520,8 +520,8 @@ LOOP_TEST(a_claim_has_the_same_number_whenever_it_is_told, 3)
     api_post_letters(&f, "q", "ab");
     ck_api(&f, "POST", api_text(&f, "%s/queues/q/claims?limit=1", versions[_i]),
            "{\"ttl\":60,\"grace\":60}", 201, NULL);
-    location = api_text(&f, "%s", api_answer_header(&f.c, "Location"));
-    number = api_text(&f, "%s", api_answer_header(&f.c, "Claim-Number"));
+    location = api_text(&f, "%s", api_response_header(&f.c, "Location"));
+    number = api_text(&f, "%s", api_response_header(&f.c, "Claim-Number"));
     ck_assert_uint_eq(strspn(number, "0123456789"), strlen(number));
     ck_assert_int_gt(strtoll(number, NULL, 10), 0);
     ck_api(&f, "GET", location, NULL, 200, NULL);
@@ -530,17 +530,17 @@ LOOP_TEST(a_claim_has_the_same_number_whenever_it_is_told, 3)
     ck_api_header(&f, "Claim-Number", number);
     ck_api(&f, "POST", api_text(&f, "%s/queues/q/claims?limit=1", versions[_i]),
            "{\"ttl\":60,\"grace\":60}", 201, NULL);
-    ck_assert_int_gt(strtoll(api_answer_header(&f.c, "Claim-Number"), NULL, 10),
+    ck_assert_int_gt(strtoll(api_response_header(&f.c, "Claim-Number"), NULL, 10),
                      strtoll(number, NULL, 10));
     ck_api(&f, "DELETE", location, NULL, 204, NULL);
-    ck_assert_ptr_null(api_answer_header(&f.c, "Claim-Number"));
+    ck_assert_ptr_null(api_response_header(&f.c, "Claim-Number"));
     ck_api(&f, "GET", location, NULL, 404, NULL);
-    ck_assert_ptr_null(api_answer_header(&f.c, "Claim-Number"));
+    ck_assert_ptr_null(api_response_header(&f.c, "Claim-Number"));
     api_fixture_close(&f);
 }
 
 API_TEST(where_nothing_is_claimed_there_is_no_number)
 {
     ck_api(f, "POST", CLAIMS, NULL, 204, NULL);
-    ck_assert_ptr_null(api_answer_header(&f->c, "Claim-Number"));
+    ck_assert_ptr_null(api_response_header(&f->c, "Claim-Number"));
 }

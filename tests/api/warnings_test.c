@@ -86,7 +86,7 @@ API_TEST(many_ids_leave_space_for_the_warning)
         more = api_text(f, "%s,{\"body\":1}", more);
     ck_api(f, "POST", MESSAGES, api_text(f, "{\"messages\":[{\"body\":1}%s]}", more), 201,
            NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer_header(&f->c, "Location"), "?ids="));
+    ck_assert_ptr_nonnull(strstr(api_response_header(&f->c, "Location"), "?ids="));
     ck_api(f, "POST", MESSAGES,
            api_text(f, "{\"messages\":[{\"body\":1,\"tll\":1}%s]}", more), 201, NULL);
     ck_assert_str_eq(warnings(f), NO_EFFECT("tll") MEANT("ttl"));

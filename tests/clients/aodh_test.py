@@ -41,8 +41,8 @@ class Aodh(ClientCase):
             self.server.url + path, document and json.dumps(document).encode(),
             {"Client-ID": CLIENT_ID, "X-Project-ID": project,
              "Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read() or "null")
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return json.loads(response.read() or "null")
 
     def notify(self, **query):
         ZaqarAlarmNotifier(self.conf).notify(

@@ -30,8 +30,8 @@ class OsCollectConfig(ClientCase):
             self.server.url + path, None if document is None else json.dumps(document).encode(),
             {"Client-ID": CLIENT_ID, "X-Project-ID": PROJECT,
              "Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read() or "null")
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return json.loads(response.read() or "null")
 
     def collect(self):
         """One run of the program; what it printed."""

@@ -5,7 +5,7 @@
 
 php-opencloud, pyrax and jclouds are in no package; each flow here was written down from
 reading its source: paths, parameters in their order and spelling, headers, documents, and
-the way it takes ids out of the answers. Wherever an SDK follows a link, so does the test.
+the way it takes ids out of the responses. Wherever an SDK follows a link, so does the test.
 """
 
 import json
@@ -19,7 +19,7 @@ WORKER_ID = "8ec0a5ba-65ad-43e6-8af8-ac4e0e8c6b1e"
 LOGIN = {"auth": {"RAX-KSKEY:apiKeyCredentials": {"username": "ann", "apiKey": "k"}}}
 
 
-class Answer:
+class Response:
     def __init__(self, response):
         text = response.read()
         self.status = response.status
@@ -53,7 +53,7 @@ class RackspaceCase(ClientCase):
         target = parts.path + ("?" + parts.query if parts.query else "")
         body = None if document is None else json.dumps(document)
         self.connection.request(method, target, body, dict(headers))
-        return Answer(self.connection.getresponse())
+        return Response(self.connection.getresponse())
 
     def headers(self, client_id):
         """What this SDK sends with every request. Never a project."""
@@ -64,22 +64,22 @@ class RackspaceCase(ClientCase):
         return self.send(method, url, document, self.headers(client_id or self.client_id))
 
     def expect(self, status, method, tail, document=None, client_id=None):
-        answer = self.call(method, tail, document, client_id)
-        self.assertEqual(answer.status, status, answer.json)
-        if answer.json is not None:
-            self.assertIn("application/json", answer.headers["Content-Type"])
-        return answer
+        response = self.call(method, tail, document, client_id)
+        self.assertEqual(response.status, status, response.json)
+        if response.json is not None:
+            self.assertIn("application/json", response.headers["Content-Type"])
+        return response
 
     def fill(self, count):
         """The queue "work" with numbered messages, ten a request; their ids."""
         self.expect(201, "PUT", "/queues/work", {})
         ids = []
         for first in range(0, count, 10):
-            answer = self.expect(201, "POST", "/queues/work/messages",
-                                 [{"ttl": 600, "body": "m%d" % n}
-                                  for n in range(first, min(first + 10, count))])
-            self.assertIs(answer.json["partial"], False)
-            ids += [href.rsplit("/", 1)[1] for href in answer.json["resources"]]
+            response = self.expect(201, "POST", "/queues/work/messages",
+                                   [{"ttl": 600, "body": "m%d" % n}
+                                    for n in range(first, min(first + 10, count))])
+            self.assertIs(response.json["partial"], False)
+            ids += [href.rsplit("/", 1)[1] for href in response.json["resources"]]
         return ids
 
 
@@ -103,12 +103,12 @@ class PhpOpencloud(RackspaceCase):
 
     def test_a_claim_with_the_sdks_defaults(self):
         self.fill(12)
-        answer = self.expect(201, "POST", "/queues/work/claims?limit=10",
-                             {"grace": 43200, "ttl": 43200}, WORKER_ID)
-        ids = [self.claimed.match(m["href"]).group(1) for m in answer.json]
-        claim_id = answer.json[0]["href"].split("claim_id=")[1]
+        response = self.expect(201, "POST", "/queues/work/claims?limit=10",
+                               {"grace": 43200, "ttl": 43200}, WORKER_ID)
+        ids = [self.claimed.match(m["href"]).group(1) for m in response.json]
+        claim_id = response.json[0]["href"].split("claim_id=")[1]
         claim = "/queues/work/claims/" + claim_id
-        self.assertEqual(answer.headers["Location"], "/v1/ann" + claim)
+        self.assertEqual(response.headers["Location"], "/v1/ann" + claim)
         shown = self.expect(200, "GET", claim).json
         self.assertEqual((shown["ttl"], len(shown["messages"])), (43200, 10))
         self.assertEqual(shown["href"].split("/")[-1], claim_id)
@@ -119,7 +119,7 @@ class PhpOpencloud(RackspaceCase):
         # Without the claim's id the SDK sends the name alone: the message is not free.
         self.expect(403, "DELETE", "/queues/work/messages/%s?claim_id=" % ids[0])
         self.expect(204, "DELETE", "/queues/work/messages/%s?claim_id=%s" % (ids[0], claim_id))
-        self.expect(204, "DELETE", answer.json[1]["href"])
+        self.expect(204, "DELETE", response.json[1]["href"])
         self.expect(204, "DELETE", claim)
         self.expect(404, "GET", claim)
         self.expect(204, "DELETE", "/queues/work/messages/%s?claim_id=" % ids[2])
@@ -153,11 +153,11 @@ class Pyrax(RackspaceCase):
         while True:
             tail = "/queues/work/messages?include_claimed=false&echo=true"
             tail += "" if marker is None else "&marker=" + marker
-            answer = self.call("GET", tail + "&limit=10")
-            if answer.status == 204:
+            response = self.call("GET", tail + "&limit=10")
+            if response.status == 204:
                 break
-            bodies += [message["body"] for message in answer.json["messages"]]
-            links = [link["href"] for link in answer.json["links"] if link["rel"] == "next"]
+            bodies += [message["body"] for message in response.json["messages"]]
+            links = [link["href"] for link in response.json["links"] if link["rel"] == "next"]
             marker = self.marker.match(links[0]).group(1)
         self.assertEqual(bodies, ["m%d" % n for n in range(23)])
 
@@ -174,8 +174,8 @@ class Pyrax(RackspaceCase):
 
     def test_a_claim_from_claiming_to_release(self):
         self.fill(2)
-        answer = self.expect(201, "POST", "/queues/work/claims", {"ttl": 60, "grace": 60})
-        claim_id = answer.json[0]["href"].split("claim_id=")[-1]
+        response = self.expect(201, "POST", "/queues/work/claims", {"ttl": 60, "grace": 60})
+        claim_id = response.json[0]["href"].split("claim_id=")[-1]
         claim = self.expect(200, "GET", "/queues/work/claims/" + claim_id).json
         self.assertEqual(urllib.parse.urlparse(claim["href"]).path.rsplit("/", 1)[-1], claim_id)
         message = urllib.parse.urlparse(claim["messages"][0]["href"])
@@ -212,13 +212,13 @@ class Jclouds(RackspaceCase):
         self.fill(12)
         bodies, query = [], "limit=5&echo=true"
         while True:
-            answer = self.call("GET", "/queues/work/messages?" + query)
-            if answer.status == 204:
+            response = self.call("GET", "/queues/work/messages?" + query)
+            if response.status == 204:
                 break
-            bodies += [message["body"] for message in answer.json["messages"]]
-            self.assertEqual([link["rel"] for link in answer.json["links"]], ["next"])
+            bodies += [message["body"] for message in response.json["messages"]]
+            self.assertEqual([link["rel"] for link in response.json["links"]], ["next"])
             following = urllib.parse.parse_qs(
-                urllib.parse.urlsplit(answer.json["links"][0]["href"]).query)
+                urllib.parse.urlsplit(response.json["links"][0]["href"]).query)
             query = urllib.parse.urlencode(
                 [("marker", following["marker"][0]), ("limit", following["limit"][0]),
                  ("echo", following["echo"][0])])

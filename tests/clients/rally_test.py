@@ -34,8 +34,8 @@ class Rally(ClientCase):
         return [action["name"] for action in run.atomic_actions()]
 
     def count(self, metric):
-        with urllib.request.urlopen(self.server.url + "/metrics", timeout=30) as answer:
-            value, = re.findall(r"^%s (\d+)$" % metric, answer.read().decode(), re.MULTILINE)
+        with urllib.request.urlopen(self.server.url + "/metrics", timeout=30) as response:
+            value, = re.findall(r"^%s (\d+)$" % metric, response.read().decode(), re.MULTILINE)
         return int(value)
 
     def queues(self):

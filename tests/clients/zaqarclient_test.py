@@ -124,9 +124,9 @@ class EachVersion:
                 connection.request("POST", "/v2/queues/jobs/claims?limit=1", '{"ttl": 60}',
                                    {"Client-ID": CLIENT_ID, "X-Project-ID": "demo",
                                     "Prefer": "wait=2"})
-                answer = connection.getresponse()
-                text = answer.read()
-                if answer.status == 204:
+                response = connection.getresponse()
+                text = response.read()
+                if response.status == 204:
                     break
                 waited.append(json.loads(text)["messages"][0]["body"]["job"])
             connection.close()

@@ -2,7 +2,7 @@
 
 In a request, `{{name}}` stands for a variable, `{{repeat:x:100}}` for a hundred x, `{{utc:3}}` for
 the date in three seconds, and `{{sign:PATHS|METHODS|PROJECT|EXPIRES}}` for the signature of a grant,
-whose parts are variables or stand for themselves. In an expected answer there may be wildcards too:
+whose parts are variables or stand for themselves. An expected response may also have wildcards:
 
     {{*}}           anything                    {{*int}} {{*int:0..5}}   an integer
     {{*str}}        text that is not empty      {{*num}} {{*num:0..5}}   a number
@@ -40,7 +40,7 @@ KEY = "0123456789abcdef0123456789abcdef"
 
 
 class Mismatch(Exception):
-    """An answer that is not what the transcript says."""
+    """A response that is not what the transcript says."""
 
 
 def show(value):

@@ -35,7 +35,7 @@ class Client:
         self.prefix = prefix
 
     def send(self, method, path, headers, body):
-        """Returns status, headers (lower-case names) and text of the answer."""
+        """Returns status, headers (lower-case names) and text of the response."""
         kept = self.connection.sock is not None
         try:
             return self.exchange(method, path, headers, body)
@@ -48,9 +48,9 @@ class Client:
 
     def exchange(self, method, path, headers, body):
         self.connection.request(method, self.prefix + path, body=body, headers=headers)
-        answer = self.connection.getresponse()
-        text = answer.read().decode("utf-8", "surrogateescape")
-        return answer.status, {k.lower(): v for k, v in answer.getheaders()}, text
+        response = self.connection.getresponse()
+        text = response.read().decode("utf-8", "surrogateescape")
+        return response.status, {k.lower(): v for k, v in response.getheaders()}, text
 
     def close(self):
         self.connection.close()
@@ -99,7 +99,7 @@ def pointed_at(document, pointer):
 
 
 def check(want, status, headers, text, variables):
-    """Raises Mismatch unless the answer is the wanted one."""
+    """Raises Mismatch unless the response is the wanted one."""
     if want["status"] != status:
         raise Mismatch("status: expected %d, got %d" % (want["status"], status))
     patterns.match_headers(expand(want.get("headers", {}), variables), headers)
@@ -213,13 +213,13 @@ def run_step(step, defaults, client, sink, variables):
         status, headers, text = client.send(*request)
     except (OSError, http.client.HTTPException) as error:
         client.close()
-        raise Mismatch("no answer: %r\n    %s" % (error, curl_line(*request))) from None
+        raise Mismatch("no response: %r\n    %s" % (error, curl_line(*request))) from None
     try:
         if status < 400:
             capture(rules, headers, text, variables)
         check(want, status, headers, text, variables)
     except Mismatch as mismatch:
-        raise Mismatch("%s\n    the answer was %d %s\n    %s"
+        raise Mismatch("%s\n    the response was %d %s\n    %s"
                        % (mismatch, status, show(text), curl_line(*request))) from None
 
 

@@ -13,7 +13,7 @@ class Sink:
 
     def __init__(self, host="127.0.0.1"):
         sink = self
-        self.received, self.answers = [], {}
+        self.received, self.responses = [], {}
         self.changed = threading.Condition()
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -31,23 +31,23 @@ class Sink:
 
         self.server = http.server.ThreadingHTTPServer((host, 0), Handler)
         self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None  # a server that ends takes no answer
+        self.server.handle_error = lambda *_: None  # a server that ends takes no response
         self.url = "http://%s:%d" % (host, self.server.server_port)
         self.thread = threading.Thread(target=self.server.serve_forever)
         self.thread.start()
 
-    def script(self, answers):
-        """The status of the next answers, {path: [status...]}; after those it is 200."""
+    def script(self, responses):
+        """The status of the next responses, {path: [status...]}; after those it is 200."""
         with self.changed:
-            self.answers.update({path: list(statuses) for path, statuses in answers.items()})
+            self.responses.update({path: list(statuses) for path, statuses in responses.items()})
 
     def receive(self, path, headers, body):
-        """Keeps a hook; what to answer."""
+        """Keeps a hook; the status to respond with."""
         with self.changed:
             self.received.append((path, {name.lower(): value for name, value in headers.items()},
                                   body.decode("utf-8", "surrogateescape")))
             self.changed.notify_all()
-            script = self.answers.get(path)
+            script = self.responses.get(path)
             return script.pop(0) if script else 200
 
     def take(self, path, within_s):

@@ -176,13 +176,13 @@ class Admission(AccessCase):
             for wrong in (None, "", "x", token[:-1], token + "0", token.upper(),
                           "claimd_" + 64 * "0", 8000 * "a"):
                 with self.subTest(token=wrong):
-                    answer = self.ask(server, wrong)
-                    self.assertIn(answer.status, (401, 431))
-                    if answer.status == 401:
-                        self.assertEqual(answer.headers["www-authenticate"], "Bearer")
+                    response = self.ask(server, wrong)
+                    self.assertIn(response.status, (401, 431))
+                    if response.status == 401:
+                        self.assertEqual(response.headers["www-authenticate"], "Bearer")
             self.assertEqual(self.ask(server, token).status, 200)
-            answer = self.ask(server, None, headers=["Authorization: Bearer " + token])
-            self.assertEqual(answer.status, 200)
+            response = self.ask(server, None, headers=["Authorization: Bearer " + token])
+            self.assertEqual(response.status, 200)
             server.signal()
             self.assertEqual(server.wait(), 0)
             log = "\n".join(server.log)

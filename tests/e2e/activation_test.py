@@ -179,7 +179,7 @@ class Caller(threading.Thread):
     def __init__(self, one, stop):
         super().__init__()
         self.one, self.stop = one, stop
-        self.answers, self.failure = 0, None
+        self.responses, self.failure = 0, None
 
     def run(self):
         try:
@@ -187,7 +187,7 @@ class Caller(threading.Thread):
                 status = ask(self.one, post("q", close=True)).status
                 if status != 201:
                     raise AssertionError("answered %d" % status)
-                self.answers += 1
+                self.responses += 1
         except (OSError, EOFError, AssertionError) as error:
             self.failure = error
 
@@ -213,10 +213,10 @@ class Restart(unittest.TestCase):
                     for caller in callers:
                         caller.start()
                     for _ in range(5):
-                        before = [caller.answers for caller in callers]
+                        before = [caller.responses for caller in callers]
                         with activated([one]):
                             eventually(lambda was=before: all(
-                                caller.answers >= count + 5 or caller.failure is not None
+                                caller.responses >= count + 5 or caller.failure is not None
                                 for caller, count in zip(callers, was)))
                     stop.set()
                     with activated([one]):  # for those who still wait

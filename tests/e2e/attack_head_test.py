@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Heads made to be lost: parameters and headers in any number and size, framing that can be
-read in two ways. Whatever is sent, there is exactly one answer, and what was not answered
+read in two ways. Whatever is sent, there is exactly one response, and what was not answered
 was not done.
 
     attack_head_test.py CLAIMD
@@ -33,18 +33,18 @@ class Persistent:
         self.server, self.client = server, None
 
     def __call__(self, data):
-        """The answer, or None if the connection was closed without one."""
+        """The response, or None if the connection was closed without one."""
         if self.client is None:
             self.client = self.server.connect()
         try:
             self.client.send(data)
-            answer = self.client.response()
+            response = self.client.response()
         except (EOFError, OSError):
             self.close()
             return None
-        if answer.headers.get("connection") == "close":
+        if response.headers.get("connection") == "close":
             self.close()
-        return answer
+        return response
 
     def close(self):
         if self.client is not None:
@@ -58,8 +58,8 @@ class Persistent:
         self.close()
 
 
-def status(answer):
-    return None if answer is None else answer.status
+def status(response):
+    return None if response is None else response.status
 
 
 class Parameters(unittest.TestCase):
@@ -73,18 +73,18 @@ class Parameters(unittest.TestCase):
                 for count in (1, 2, 60, 100, 119, 120, 121, 130, 200, 255, 256, 257, 300,
                               500, 1000, 1500, 2500, 4000, 5500, 6500):
                     data = self.get("/v2/queues?" + "&".join([one] * count))
-                    answer = ask(data)
-                    self.assertIsNotNone(answer, (one, count))
+                    response = ask(data)
+                    self.assertIsNotNone(response, (one, count))
                     fits = 200 if count <= PAIRS_LIMIT else 400
                     with self.subTest(one=one, count=count, size=len(data)):
                         if len(data) < HEAD_LIMIT - 512:
-                            self.assertEqual(status(answer), fits, answer)
+                            self.assertEqual(status(response), fits, response)
                         elif len(data) <= HEAD_LIMIT + 2048:
-                            self.assertIn(status(answer), (fits, 414, 431), answer)
+                            self.assertIn(status(response), (fits, 414, 431), response)
                         else:
-                            self.assertIn(status(answer), (414, 431), answer)
-                        if status(answer) == 400:
-                            self.assertEqual(json.loads(answer.body)["title"],
+                            self.assertIn(status(response), (414, 431), response)
+                        if status(response) == 400:
+                            self.assertEqual(json.loads(response.body)["title"],
                                              "Invalid parameter")
 
     def test_any_size_of_a_query_is_answered(self):
@@ -97,13 +97,13 @@ class Parameters(unittest.TestCase):
                         wanted = (400, 414, 431)
                     else:
                         wanted = (200, 414, 431)
-                    answer = ask(self.get("/v2/queues?" + query))
-                    self.assertIsNotNone(answer, (one, size))
+                    response = ask(self.get("/v2/queues?" + query))
+                    self.assertIsNotNone(response, (one, size))
                     with self.subTest(one=one, size=size):
-                        self.assertIn(status(answer), wanted, answer)
+                        self.assertIn(status(response), wanted, response)
                         # What is too large stays too large when more is added.
-                        self.assertTrue(last < 414 or status(answer) >= 414)
-                    last = status(answer) or 0
+                        self.assertTrue(last < 414 or status(response) >= 414)
+                    last = status(response) or 0
 
     def test_as_many_parameters_and_ids_as_are_allowed_can_be_sent(self):
         with Server("--max-messages-per-page", "100", *FOREVER) as server, \
@@ -149,10 +149,10 @@ class Parameters(unittest.TestCase):
                     self.assertEqual(status(ask(post("room", body))), 201)
 
 
-class RoomForTheAnswer(unittest.TestCase):
+class SpaceForTheResponse(unittest.TestCase):
     """
-    The head, records of its headers and the head of the answer share a connection's memory.
-    An answer is whole, or it is 431 and nothing was done.
+    The head, records of its headers and the head of the response share a connection's memory.
+    A response is whole, or it is 431 and nothing was done.
     """
 
     def padded(self, method, target, body, count, size, chunked=None):
@@ -165,8 +165,8 @@ class RoomForTheAnswer(unittest.TestCase):
         return request(method, target, body, headers=chunk + lines)
 
     def total(self, ask, queue):
-        answer = ask(request("GET", "/v2/queues/%s/stats" % queue))
-        counts = json.loads(answer.body)["messages"]
+        response = ask(request("GET", "/v2/queues/%s/stats" % queue))
+        counts = json.loads(response.body)["messages"]
         return counts["total"], counts["claimed"]
 
     def sweep(self, step):
@@ -182,18 +182,18 @@ class RoomForTheAnswer(unittest.TestCase):
         seen = {}
         for count, size in self.sweep(step):
             data = make(count, size)
-            answer = ask(data)
+            response = ask(data)
             with self.subTest(lines=count, size=data.index(b"\r\n\r\n") + 4):
-                self.assertIn(status(answer), (code, 431), answer)
-            seen[status(answer)] = seen.get(status(answer), 0) + 1
-            if status(answer) == code:
+                self.assertIn(status(response), (code, 431), response)
+            seen[status(response)] = seen.get(status(response), 0) + 1
+            if status(response) == code:
                 total, claimed = total + done[0], claimed + done[1]
             else:
                 with self.subTest(lines=count, size=size, counts=True):
                     self.assertEqual(self.total(ask, queue), (total, claimed))
                 total, claimed = self.total(ask, queue)
             if count + LINES > HEADERS_LIMIT:
-                self.assertNotEqual(status(answer), code)
+                self.assertNotEqual(status(response), code)
         self.assertEqual(self.total(ask, queue), (total, claimed))
         self.assertGreater(seen.get(code, 0), 0)
         self.assertGreater(seen.get(431, 0), 0)
@@ -210,7 +210,7 @@ class RoomForTheAnswer(unittest.TestCase):
                 "POST", target, body, count - 1, size), 201, (1, 0))
 
     def test_a_post_with_a_long_location_is_answered_or_not_done(self):
-        """The head of its answer has the ids, up to 4 KB of them."""
+        """The head of its response has the ids, up to 4 KB of them."""
         target = "/v2/queues/many/messages"
         with Server(*FOREVER) as server, Persistent(server) as ask:
             for messages in (40, 80, 110, 118, 125, 300):
@@ -244,7 +244,7 @@ class RoomForTheAnswer(unittest.TestCase):
             self.run_sweep(ask, "gone", lambda count, size: self.padded(
                 "DELETE", places.pop(), None, count, size), 204, (-1, 0))
 
-    def test_trailers_leave_room_for_the_answer_too(self):
+    def test_trailers_leave_room_for_the_response_too(self):
         """Lines behind a body in chunks take as much memory as those of the head."""
         head = request("POST", "/v2/queues/tail/messages",
                        headers=["Transfer-Encoding: chunked"])
@@ -254,22 +254,22 @@ class RoomForTheAnswer(unittest.TestCase):
             for count in list(range(1, 125, 3)) + list(range(125, 1200, 53)):
                 for each in (4, 8, 40, 70, 100, 130, 200):
                     lines = b"".join(b"X:%s\r\n" % (b"y" * each) for _ in range(count))
-                    answer = ask(head + b"%x\r\n%s\r\n0\r\n%s\r\n" % (len(body), body, lines))
+                    response = ask(head + b"%x\r\n%s\r\n0\r\n%s\r\n" % (len(body), body, lines))
                     with self.subTest(lines=count, each=each):
-                        self.assertIn(status(answer), (201, 400, 431), answer)
-                    expected += status(answer) == 201
+                        self.assertIn(status(response), (201, 400, 431), response)
+                    expected += status(response) == 201
                     with self.subTest(lines=count, each=each, counts=True):
                         self.assertEqual(self.total(ask, "tail"), (expected, 0))
                     expected = self.total(ask, "tail")[0]
 
-    def test_a_target_that_comes_back_in_the_answer_leaves_room(self):
+    def test_a_target_that_comes_back_in_the_response_leaves_room(self):
         with Server(*FOREVER) as server, Persistent(server) as ask:
             self.assertEqual(status(ask(request("PUT", "/v1/queues/q", b"{}"))), 201)
             for char in ('"', "<", "%22", "a", "\x7f"):
                 for count in range(100, HEAD_LIMIT // len(char), 97):
-                    answer = ask(request("GET", "/v1/queues/q/messages?a=" + char * count))
+                    response = ask(request("GET", "/v1/queues/q/messages?a=" + char * count))
                     with self.subTest(char=char, count=count):
-                        self.assertIn(status(answer), (200, 204, 414, 431), answer)
+                        self.assertIn(status(response), (200, 204, 414, 431), response)
 
 
 class HeaderLines(Refusals, unittest.TestCase):
@@ -368,7 +368,7 @@ class LargeHeads(Refusals, unittest.TestCase):
         self.assertEqual(self.refusal(request("GET", "/v2/queues?" + "x" * 17000), 414).status, 414)
 
     def test_each_request_is_answered_or_not_done(self):
-        """The memory of a connection has room for a head at the limits, and for the answer."""
+        """The memory of a connection has room for a head at the limits, and for the response."""
         body, posted, seen = b'{"messages":[{"body":1}]}', 0, set()
         with Persistent(self.server) as ask:
             for count in (1, 20, 60, 120, 180, 200, 240, 250, 256):
@@ -397,9 +397,9 @@ class LargeHeads(Refusals, unittest.TestCase):
             client.send(self.get())
             self.assertEqual(client.response().status, 200)
             client.send(large)
-            answer = client.response()
-            self.assertEqual((answer.status, answer.headers["connection"]), (431, "close"))
-            self.assertIn(b"new connection", answer.body)
+            response = client.response()
+            self.assertEqual((response.status, response.headers["connection"]), (431, "close"))
+            self.assertIn(b"new connection", response.body)
         with self.server.connect() as client:
             client.send(large)
             self.assertEqual(client.response().status, 200)
@@ -465,7 +465,7 @@ class OneHead(Refusals, unittest.TestCase):
         stats = self.server.ask("GET", "/v2/queues/%s/stats" % queue)
         return json.loads(stats.body)["messages"]["total"]
 
-    def test_lengths_that_are_none_get_one_answer(self):
+    def test_lengths_that_are_none_get_one_response(self):
         for length in ("+3", "3, 3", "3,3", "abc", "-3", "0x3", "3 3", "3a", "", "3;", "1e1",
                        "\t+3", "--"):
             for method, target in (("GET", "/v2/queues"), ("POST", "/v2/queues/l/messages")):
@@ -475,7 +475,7 @@ class OneHead(Refusals, unittest.TestCase):
                     self.assert_refused(data + b"abc", 400)
         self.assertEqual(self.total("l"), 0)
 
-    def test_lengths_of_about_64_bits_get_one_answer(self):
+    def test_lengths_of_about_64_bits_get_one_response(self):
         for length in ("9223372036854775807", "9223372036854775808", "18446744073709551614",
                        "18446744073709551615", "18446744073709551616", "9" * 100):
             with self.subTest(length=length):
@@ -483,7 +483,7 @@ class OneHead(Refusals, unittest.TestCase):
                                               target="/v2/queues/l/messages") + b"abc",
                                     (400, 413))
 
-    def test_contradicting_lengths_get_one_answer(self):
+    def test_contradicting_lengths_get_one_response(self):
         for extra in (["Content-Length: 3", "Content-Length: 3"],
                       ["Content-Length: 3", "Content-Length: 4"],
                       ["Content-Length: 3", "content-length: abc"],
@@ -507,9 +507,9 @@ class OneHead(Refusals, unittest.TestCase):
                 data += b'19\r\n{"messages":[{"body":1}]}\r\n0\r\n\r\n'
                 with self.subTest(value=value), self.server.connect() as client:
                     client.send(data + post("smuggled"))
-                    answer = client.last_response()
-                    self.assertIn(answer.status, (201, 400))
-                    self.assertEqual(answer.headers["connection"], "close")
+                    response = client.last_response()
+                    self.assertIn(response.status, (201, 400))
+                    self.assertEqual(response.headers["connection"], "close")
         self.assertEqual(self.total("smuggled"), 0)
 
     def test_a_request_names_one_host(self):
@@ -522,7 +522,7 @@ class OneHead(Refusals, unittest.TestCase):
             old = good.replace(b"Host: localhost\r\n", b"").replace(b"HTTP/1.1", b"HTTP/1.0")
             self.assertEqual(status(ask(old)), 200)
 
-    def test_bytes_that_two_parsers_read_differently_get_one_answer(self):
+    def test_bytes_that_two_parsers_read_differently_get_one_response(self):
         for extra in (["X-Extra: a\rb"], ["X-Extra: a\r"], ["X-Extra: \rContent-Length: 3"],
                       ["X-Ex\rtra: a"], ["X-Extra: a", " folded"], ["X-Extra: a", "\tfolded"],
                       ["X-Extra: a\0b"], ["X-Extra: a\0"],
@@ -577,7 +577,7 @@ class OneHead(Refusals, unittest.TestCase):
                 self.assert_refused(head + chunk % b'{"messages":[{"body":1}]}', 400)
         self.assertEqual(self.total(queue), 0)
 
-    def test_chunks_that_two_parsers_read_differently_get_one_answer(self):
+    def test_chunks_that_two_parsers_read_differently_get_one_response(self):
         self.assert_chunks_refused(
             "chunks", b"19\r\n%sxx0\r\n\r\n",
             b"19 \r\n%s\r\n0\r\n\r\n", b"+19\r\n%s\r\n0\r\n\r\n",
@@ -601,13 +601,13 @@ class OneHead(Refusals, unittest.TestCase):
                                (b"0\r\n\r\n", {201})):
             with self.subTest(last=last), self.server.connect() as client:
                 client.send(head + b"19\r\n" + body + b"\r\n" + last + post("smuggled"))
-                answer = client.response()
-                self.assertIn(answer.status, statuses)
-                self.assertEqual(answer.headers["connection"], "close")
+                response = client.response()
+                self.assertIn(response.status, statuses)
+                self.assertEqual(response.headers["connection"], "close")
                 self.assertTrue(client.closed())
         self.assertEqual(self.total("smuggled"), 0)
 
-    def test_a_chunk_beyond_64_bits_gets_one_answer(self):
+    def test_a_chunk_beyond_64_bits_gets_one_response(self):
         head = self.line("Transfer-Encoding: chunked", method="POST",
                          target="/v2/queues/chunks/messages")
         for size in (b"10000000000000000", b"ffffffffffffffffff", b"f" * 100):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Connections that are half closed, that never come to an end, or that have a request in the
 kernel when the server is told to stop: they cost no work, and nobody is left without an
-answer.
+response.
 
     attack_socket_test.py CLAIMD
 
@@ -74,8 +74,8 @@ class HalfClosed(unittest.TestCase):
         return client
 
     def test_half_closed_clients_that_do_not_read_cost_nothing(self):
-        pipelines = {"answers": self.LISTING * 30, "one answer": self.LISTING,
-                     "half a head": GOOD[:40], "answers and half a head":
+        pipelines = {"responses": self.LISTING * 30, "one response": self.LISTING,
+                     "half a head": GOOD[:40], "responses and half a head":
                      self.LISTING * 3 + GOOD[:40],
                      "half a body": post("big")[:-3]}
         for what in (socket.SHUT_WR, socket.SHUT_RD):
@@ -99,7 +99,7 @@ class HalfClosed(unittest.TestCase):
                 client.reset()
             self.assertLess(beside, 2 * alone + 0.1, (alone, beside))
 
-    def test_answers_are_still_taken_after_a_half_close(self):
+    def test_responses_are_still_taken_after_a_half_close(self):
         with Server("--workers", "1", *FOREVER) as server:
             self.fill(server)
             with self.half_closed(server, socket.SHUT_WR, self.LISTING * 30) as client:
@@ -217,8 +217,8 @@ class Drain(unittest.TestCase):
         return int(re.search(r"requests_cut_off=(\d+)",
                              server.logged("requests_cut_off=")).group(1))
 
-    def answers(self, client):
-        """The statuses of all answers; the last is None if it was cut in the middle."""
+    def responses(self, client):
+        """The statuses of all responses; the last is None if it was cut in the middle."""
         seen = []
         while True:
             try:
@@ -226,16 +226,16 @@ class Drain(unittest.TestCase):
             except (EOFError, OSError):
                 return seen + [None] if client.pending else seen
 
-    def answers_of_all(self, clients):
+    def responses_of_all(self, clients):
         """The same of each, all read before one is closed."""
-        seen = [self.answers(client) for client in clients]
+        seen = [self.responses(client) for client in clients]
         for client in clients:
             client.close()
         return seen
 
     def assert_served_or_refused(self, server, clients):
-        """Each has one whole answer, and the log says that nobody was cut off."""
-        seen = self.answers_of_all(clients)
+        """Each has one whole response, and the log says that nobody was cut off."""
+        seen = self.responses_of_all(clients)
         self.assertEqual(self.cut_off(server), 0)
         self.assertTrue(all(one in ([201], [503]) for one in seen), seen)
 
@@ -280,7 +280,7 @@ class Drain(unittest.TestCase):
         with Server("--workers", "2", "--drain-seconds", "60") as server:
             clients = self.drain_with(server, lambda i: post("q-%d" % i) * 5)
             self.finish(server)
-            seen = self.answers_of_all(clients)
+            seen = self.responses_of_all(clients)
             self.assertEqual(self.cut_off(server), 0)
             self.assertTrue(all(one and None not in one for one in seen), seen)
 
@@ -303,20 +303,20 @@ class Drain(unittest.TestCase):
                 self.assert_served_or_refused(server, clients)
 
     def test_the_log_counts_what_was_cut_off(self):
-        """Some get their answers, some never finish: each is counted on the right side."""
+        """Some get their responses, some never finish: each is counted on the right side."""
         whole, unfinished = post("q"), 13
         with Server("--workers", "2", "--drain-seconds", "1") as server:
             clients = self.drain_with(
                 server, lambda i: whole[:-1] if i < unfinished else whole)
             self.finish(server)
-            seen = self.answers_of_all(clients)
+            seen = self.responses_of_all(clients)
             cut = self.cut_off(server)
             # Who was too late may be told so; who was not told was cut off.
             lost = sum(one == [] or one[-1] is None for one in seen)
             self.assertTrue(all(one in ([201], [503]) for one in seen[unfinished:]), seen)
             self.assertEqual(cut, lost)
 
-    def test_an_answer_that_is_not_taken_counts_as_cut_off(self):
+    def test_a_response_that_is_not_taken_counts_as_cut_off(self):
         body = b'{"messages":[{"body":"' + b"x" * 200000 + b'"}]}'
         listing = request("GET", "/v2/queues/big/messages?echo=true&limit=100")
         readers, idle = 5, 5
@@ -335,7 +335,7 @@ class Drain(unittest.TestCase):
             clients += [server.connect() for _ in range(idle)]
             server.signal()
             cut = self.cut_off(server)
-            seen = self.answers_of_all(clients)
+            seen = self.responses_of_all(clients)
             self.assertEqual(seen, [[None]] * readers + [[]] * idle)
             self.assertEqual(cut, readers)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The real server against clients that do not play fair: crowds, half-closed sockets,
-resets in the middle of answers, endless pipelines.
+resets in the middle of responses, endless pipelines.
 
     attack_test.py CLAIMD
 
@@ -134,7 +134,7 @@ class Resets(unittest.TestCase):
                 client.send(post("big", self.BIG))
                 self.assertEqual(client.response().status, 201)
 
-    def test_resets_in_the_middle_of_big_answers_leave_nothing_behind(self):
+    def test_resets_in_the_middle_of_big_responses_leave_nothing_behind(self):
         listing = request("GET", "/v2/queues/big/messages?echo=true&limit=20")
         with Server() as server:
             self.fill(server, 20)
@@ -148,7 +148,7 @@ class Resets(unittest.TestCase):
             eventually(lambda: descriptors(server) <= before)
             self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
             self.assertEqual(server.stats("big")[1], 20)
-            # Each answer is 4 MB: had they been kept, there would be hundreds.
+            # Each response is 4 MB: had they been kept, there would be hundreds.
             self.assertTrue(SANITIZED or resident_kb(server) < 100 * 1024)
 
     def test_claims_with_unread_responses_are_released(self):
@@ -208,7 +208,7 @@ class Pipelines(unittest.TestCase):
             sender.start()
             others = [server.ask("GET", "/v2/queues").status for _ in range(200)]
             self.assertEqual(set(others), {200})
-            # A thousand answers of 1 MB are wanted; no more than a few may be waiting.
+            # A thousand responses of 1 MB are wanted; no more than a few may be waiting.
             self.assertTrue(SANITIZED or resident_kb(server) < 100 * 1024)
             for _ in range(self.COUNT):
                 # The ages of the 20 messages get longer meanwhile, by a digit or two.

@@ -50,7 +50,7 @@ def pages(ask, target, kind, client_id=None):
 class Fairness(unittest.TestCase):
     """
     While one client's request looks at very much, the same worker serves another: what the
-    server does between that other one's question and its answer is a small part of it all.
+    server does between that other one's question and its response is a small part of it all.
     """
 
     WAITS = 11
@@ -84,7 +84,7 @@ class Fairness(unittest.TestCase):
         return result, whole, waited
 
     def wait(self, server, small):
-        """What the server does before it answers a small request."""
+        """What the server does before it responds to a small request."""
         before = processor_s(server)
         self.assertEqual(small("GET", "/v2/queues/nothing/stats").status, 200)
         return processor_s(server) - before
@@ -348,9 +348,9 @@ class Garbage(unittest.TestCase):
                 with Asker(server) as ask:
                     for i in range(posts):
                         begin = time.monotonic()
-                        answer = ask("POST", "/v2/queues/q-%d-%d/messages"
-                                     % (number, i % 50), body)
-                        self.assertEqual(answer.status, 201)
+                        response = ask("POST", "/v2/queues/q-%d-%d/messages"
+                                       % (number, i % 50), body)
+                        self.assertEqual(response.status, 201)
                         with lock:
                             spans.append((begin, time.monotonic() + ttl_s))
                             while spans[0][1] < begin:

@@ -55,8 +55,8 @@ class Known(Server):
     def description(self, pair=None, data=None):
         with self.connect(pair) as client:
             client.send(data or request("GET", "/v2/queues"))
-            answer = client.response()
-            return answer.status, answer.body.decode()
+            response = client.response()
+            return response.status, response.body.decode()
 
 
 def client(name, by=CA, **more):

@@ -421,9 +421,9 @@ class Ending(unittest.TestCase):
             with self.assertRaises(OSError):
                 server.connect()
             client.send(rest)
-            answer = client.response()
-            self.assertEqual(answer.status, 201)
-            self.assertEqual(answer.headers["connection"], "close")
+            response = client.response()
+            self.assertEqual(response.status, 201)
+            self.assertEqual(response.headers["connection"], "close")
             self.assertTrue(client.closed())
             self.assertEqual(server.wait(), 0)
 

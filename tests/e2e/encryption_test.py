@@ -44,10 +44,10 @@ class Encryption(unittest.TestCase):
             self.assertEqual(client.response().status, 201)
 
     def numbers(self, server, queue="q", method="GET", parameters="echo=true"):
-        answer = server.ask(method, "/v2/queues/%s/messages?%s" % (queue, parameters))
-        self.assertEqual(answer.status, 200, answer.body)
+        response = server.ask(method, "/v2/queues/%s/messages?%s" % (queue, parameters))
+        self.assertEqual(response.status, 200, response.body)
         return [int(message["body"].rsplit(" ", 1)[1])
-                for message in json.loads(answer.body)["messages"]]
+                for message in json.loads(response.body)["messages"]]
 
     def on_disk(self):
         """How often the clear text stands in the journal."""
@@ -95,9 +95,9 @@ class Encryption(unittest.TestCase):
                 for method, target, body in (("GET", "/messages?echo=true", None),
                                              ("POST", "/claims", b"{}"),
                                              ("DELETE", "/messages?pop=2", None)):
-                    answer = server.ask(method, "/v2/queues/q" + target, body)
-                    self.assertEqual(answer.status, 503)
-                    self.assertIn(b"does not have its key", answer.body)
+                    response = server.ask(method, "/v2/queues/q" + target, body)
+                    self.assertEqual(response.status, 503)
+                    self.assertIn(b"does not have its key", response.body)
                 self.assertIn("key=%s project=p" % key_id,
                               server.logged(" encryption_key_missing "))
                 text = server.ask("GET", "/metrics").body.decode()
@@ -107,8 +107,8 @@ class Encryption(unittest.TestCase):
                                  503 if keys == "none" else 201)
         self.write(NEW, OLD)
         with self.start() as server:
-            answer = server.ask("DELETE", "/v2/queues/q/messages?pop=3")
-            self.assertEqual([message["body"] for message in json.loads(answer.body)["messages"]],
+            response = server.ask("DELETE", "/v2/queues/q/messages?pop=3")
+            self.assertEqual([message["body"] for message in json.loads(response.body)["messages"]],
                              [SECRET % 1, SECRET % 2, 1])
 
     def test_broken_keys_leave_those_that_are_there(self):

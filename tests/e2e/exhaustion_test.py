@@ -36,17 +36,17 @@ class Memory(unittest.TestCase):
 
     def post_until_refused(self, ask, queue, body):
         accepted = 0
-        answer = ask.post(queue, body)
-        while answer.status == 201:
+        response = ask.post(queue, body)
+        while response.status == 201:
             accepted += 1
-            answer = ask.post(queue, body)
-        self.assert_refused(answer)
+            response = ask.post(queue, body)
+        self.assert_refused(response)
         return accepted
 
-    def assert_refused(self, answer):
-        self.assertEqual(answer.status, 503, answer)
-        self.assertGreater(int(answer.headers["retry-after"]), 0)
-        self.assertEqual(json.loads(answer.body)["title"], "Service temporarily unavailable")
+    def assert_refused(self, response):
+        self.assertEqual(response.status, 503, response)
+        self.assertGreater(int(response.headers["retry-after"]), 0)
+        self.assertEqual(json.loads(response.body)["title"], "Service temporarily unavailable")
 
     def assert_the_rest_goes_on(self, ask):
         """Everything but adding data works while the budget is used up."""
@@ -104,11 +104,11 @@ class Memory(unittest.TestCase):
         def crush(server):
             with Asker(server) as ask:
                 for _ in range(200):
-                    answer = ask.post("full", self.BATCH)
-                    if answer.status == 201:
-                        accepted.extend(json.loads(answer.body)["resources"])
+                    response = ask.post("full", self.BATCH)
+                    if response.status == 201:
+                        accepted.extend(json.loads(response.body)["resources"])
                     else:
-                        self.assert_refused(answer)
+                        self.assert_refused(response)
 
         with Server("--max-memory", "8M") as server, Asker(server) as ask:
             threads = [threading.Thread(target=crush, args=(server,)) for _ in range(6)]
@@ -143,13 +143,13 @@ class Memory(unittest.TestCase):
             self.assertTrue(SANITIZED or resident_kb(server) < 32 * 1024)
             for client in clients:
                 client.send(whole[-1:])
-            answers = [client.response() for client in clients]
+            responses = [client.response() for client in clients]
             for client in clients:
                 client.close()
-            for answer in answers:
-                if answer.status != 201:
-                    self.assert_refused(answer)
-            accepted = sum(answer.status == 201 for answer in answers)
+            for response in responses:
+                if response.status != 201:
+                    self.assert_refused(response)
+            accepted = sum(response.status == 201 for response in responses)
             self.assertEqual(ask.counts("half")[2], accepted)
             self.assertEqual(ask("POST", "/v2/queues/half/purge").status, 204)
             eventually(lambda: ask.post("half", body).status == 201)
@@ -168,20 +168,20 @@ class Memory(unittest.TestCase):
             clients = [server.connect() for _ in range(100)]
             for client in clients:
                 client.send(request("GET", listing))
-            for _ in range(200):  # meanwhile the only worker answers the others
+            for _ in range(200):  # meanwhile the only worker responds to the others
                 self.assertEqual(ask("GET", "/v2/queues/big/stats").status, 200)
                 self.assertEqual(ask("GET", "/v2/queues").status, 200)
             self.assertTrue(SANITIZED or resident_kb(server) < 24 * 1024)
-            answers = [client.response() for client in clients]
+            responses = [client.response() for client in clients]
             for client in clients:
                 client.close()
-            for answer in answers:
-                if answer.status == 200:
-                    self.assertTrue(json.loads(answer.body)["messages"])
+            for response in responses:
+                if response.status == 200:
+                    self.assertTrue(json.loads(response.body)["messages"])
                 else:
-                    self.assert_refused(answer)
+                    self.assert_refused(response)
             # Those whom the worker saw first, whichever they are.
-            self.assertTrue(any(answer.status == 200 for answer in answers))
+            self.assertTrue(any(response.status == 200 for response in responses))
             eventually(lambda: ask("GET", listing).status == 200)
             self.assertEqual(self.walk(ask, listing), 20)
 
@@ -305,8 +305,8 @@ class ManyQueues(unittest.TestCase):
             rest = ["/v2/queues/" + name for name in shuffled]
             self.assertEqual(self.pipeline(ask.client, [request("DELETE", t) for t in rest]),
                              {204})
-            answer = json.loads(ask("GET", "/v2/queues?with_count=true").body)
-            self.assertEqual(answer, {"queues": [], "links": [], "count": 0})
+            response = json.loads(ask("GET", "/v2/queues?with_count=true").body)
+            self.assertEqual(response, {"queues": [], "links": [], "count": 0})
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Answers that go wrong because a test wants them to (docs/api.md 23.7), over a real socket.
+"""Responses that go wrong because a test wants them to (docs/api.md 23.7), over a real socket.
 
     faults_test.py CLAIMD [--tls]
 """
@@ -42,13 +42,13 @@ class Faults(unittest.TestCase):
         return now["total"], now["claimed"]
 
     def set(self, server, *rules):
-        answer = server.ask("PUT", "/claimd/faults", json.dumps({"faults": rules}).encode())
-        self.assertEqual(answer.status, 204, answer.body)
+        response = server.ask("PUT", "/claimd/faults", json.dumps({"faults": rules}).encode())
+        self.assertEqual(response.status, 204, response.body)
 
     def rules(self, server):
         return json.loads(server.ask("GET", "/claimd/faults").body)["faults"]
 
-    def test_a_lost_answer_has_happened(self):
+    def test_a_lost_response_has_happened(self):
         with self.start() as server:
             self.assertEqual(self.everything(server, "cut=before", "POST", MESSAGES, THREE), b"")
             self.assertEqual(self.counts(server), (0, 0))
@@ -59,7 +59,7 @@ class Faults(unittest.TestCase):
             for _ in range(20):  # nobody gives it back
                 self.assertEqual(self.counts(server), (3, 1))
 
-    def test_half_an_answer_is_half(self):
+    def test_half_a_response_is_half(self):
         with self.start() as server:
             server.ask("POST", MESSAGES, THREE)
             said = self.everything(server, "half", "POST", CLAIMS + "?limit=2", b"{}")
@@ -68,7 +68,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(len(body), int(length.split()[1]) // 2)
             self.assertEqual(self.counts(server), (3, 2))
 
-    def test_late_and_slow_answers_come_whole(self):
+    def test_late_and_slow_responses_come_whole(self):
         with self.start() as server:
             server.ask("POST", MESSAGES, THREE)
             wanted = server.ask("GET", "/v2/").body
@@ -76,8 +76,8 @@ class Faults(unittest.TestCase):
                           "slow; bytes=100; every_ms=1"):
                 began = time.monotonic()
                 client = self.begin(server, fault, "GET", "/v2/")
-                answer = client.response()
-                self.assertEqual((answer.status, answer.body), (200, wanted), fault)
+                response = client.response()
+                self.assertEqual((response.status, response.body), (200, wanted), fault)
                 self.assertGreater(time.monotonic() - began, 0.06, fault)
                 client.send(request("GET", STATS))  # and the connection goes on
                 self.assertEqual(client.response().status, 200)
@@ -100,8 +100,8 @@ class Faults(unittest.TestCase):
                 with server.connect() as client:
                     for _ in range(75):
                         client.send(request("GET", STATS))
-                        answer = client.response()
-                        seen.append((answer.status, answer.headers.get("retry-after")))
+                        response = client.response()
+                        seen.append((response.status, response.headers.get("retry-after")))
             workers = [threading.Thread(target=work) for _ in range(4)]
             for worker in workers:
                 worker.start()

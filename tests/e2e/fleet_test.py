@@ -154,7 +154,7 @@ class History:
             held.released(event.sent, "ok")
 
     def hear_try(self, event):
-        """Killed before the answer, nobody knows."""
+        """Killed before the response, nobody knows."""
         held = next(one for one in self.claims[event.claim] if one.body[0] == event.number)
         self.asked.append(Asked("work", held.body, event.sent, math.inf, "unknown", "", held=held))
 

@@ -56,10 +56,10 @@ def produce(url, path, seed, numbers):
     while numbers:
         count = dice.randint(1, 20)
         batch, numbers = numbers[:count], numbers[count:]
-        answer = queue.post([{"ttl": 3600, "body": {"number": n, "word": "ž" * dice.randint(0, 40)}}
-                             for n in batch])
-        if len(answer["resources"]) != len(batch):
-            raise RuntimeError("posted %d messages, %r came back" % (len(batch), answer))
+        response = queue.post([
+            {"ttl": 3600, "body": {"number": n, "word": "ž" * dice.randint(0, 40)}} for n in batch])
+        if len(response["resources"]) != len(batch):
+            raise RuntimeError("posted %d messages, %r came back" % (len(batch), response))
         journal.write("post", numbers=batch)
 
 

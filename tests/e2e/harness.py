@@ -1,7 +1,7 @@
 """What the end-to-end tests share: a claimd process, and HTTP spelt out byte by byte.
 
     class Example(unittest.TestCase):
-        def test_it_answers(self):
+        def test_it_responses(self):
             with Server() as server, server.connect() as client:
                 client.send(request("GET", "/v2/ping"))
                 self.assertEqual(client.response().status, 204)
@@ -124,11 +124,11 @@ class Client:
         return int(lines[0].split(" ")[1]), headers
 
     def interim(self):
-        """The status of a 1xx answer, which has no body."""
+        """The status of a 1xx response, which has no body."""
         return self._head()[0]
 
     def response(self, head_only=False):
-        """The next answer."""
+        """The next response."""
         status, headers = self._head()
         if headers.get("x-request-id") != headers.get("x-openstack-request-id"):
             raise AssertionError("two ids of one request: %r" % headers)
@@ -140,13 +140,13 @@ class Client:
         return Response(status, headers, body)
 
     def last_response(self):
-        """The next answer, which must be the last thing the server says before it closes."""
-        answer = self.response()
+        """The next response, which must be the last thing the server says before it closes."""
+        response = self.response()
         surplus = self.rest()
         # A second head may also hide where the body of the first is expected.
-        if surplus or b"HTTP/1." in answer.body:
-            raise AssertionError("more than one answer: %r, then %r" % (answer, surplus))
-        return answer
+        if surplus or b"HTTP/1." in response.body:
+            raise AssertionError("more than one response: %r, then %r" % (response, surplus))
+        return response
 
     def rest(self):
         """Everything until the server closes; what came before, if it resets."""
@@ -298,26 +298,26 @@ class Refusals:
     """What a TestCase with a server (with --access-log) checks of requests it refuses."""
 
     def refusal(self, data, status):
-        """The answer with this status (or one of these), alone, at the connection's end."""
+        """The response with this status (or one of these), alone, at the connection's end."""
         with self.server.connect() as client:
             client.send(data)
-            answer = client.last_response()
-        self.assertIn(answer.status, status if isinstance(status, tuple) else (status,), answer)
-        self.assertEqual(answer.headers.get("connection"), "close", answer)
+            response = client.last_response()
+        self.assertIn(response.status, status if isinstance(status, tuple) else (status,), response)
+        self.assertEqual(response.headers.get("connection"), "close", response)
         self.assertEqual(self.server.ask("GET", "/v2/queues").status, 200)
-        return answer
+        return response
 
     def assert_refused(self, data, status):
         """The response is a document of claimd's, and the log has it."""
-        answer = self.refusal(data, status)
-        self.assertEqual(answer.headers.get("content-type"), "application/json", answer)
-        self.assertEqual(answer.headers.get("cache-control"), "no-store", answer)
-        self.assertEqual(answer.headers.get("x-content-type-options"), "nosniff", answer)
-        self.assertIn("date", answer.headers)
-        self.assertEqual(set(json.loads(answer.body)), {"title", "description"})
-        line = self.server.logged("request_id=" + answer.headers["x-request-id"])
-        self.assertIn(" status=%d bytes=%d " % (answer.status, len(answer.body)), line)
-        return answer
+        response = self.refusal(data, status)
+        self.assertEqual(response.headers.get("content-type"), "application/json", response)
+        self.assertEqual(response.headers.get("cache-control"), "no-store", response)
+        self.assertEqual(response.headers.get("x-content-type-options"), "nosniff", response)
+        self.assertIn("date", response.headers)
+        self.assertEqual(set(json.loads(response.body)), {"title", "description"})
+        line = self.server.logged("request_id=" + response.headers["x-request-id"])
+        self.assertIn(" status=%d bytes=%d " % (response.status, len(response.body)), line)
+        return response
 
 
 def run(*options, env=None, **more):
@@ -372,7 +372,7 @@ class Server(Daemon):
         return Client(*self.endpoint())
 
     def ask(self, *args, **more):
-        """The answer to one request on a connection of its own."""
+        """The response to one request on a connection of its own."""
         with self.connect() as client:
             client.send(request(*args, **more))
             return client.response(head_only=args[0] == "HEAD")
@@ -412,16 +412,16 @@ class Asker:
         return self.client.response(head_only=args[0] == "HEAD")
 
     def all(self, requests, status):
-        """The answers to all these requests, each of which must have this status."""
-        answers = []
+        """The responses to all these requests, each of which must have this status."""
+        responses = []
         requests = iter(requests)
         while some := list(itertools.islice(requests, self.AT_ONCE)):
             self.client.send(b"".join(some))
-            answers += [self.client.response() for _ in some]
-        wrong = next((a for a in answers if a.status != status), None)
+            responses += [self.client.response() for _ in some]
+        wrong = next((a for a in responses if a.status != status), None)
         if wrong is not None:
             raise AssertionError("%d expected: %r" % (status, wrong))
-        return answers
+        return responses
 
     def post(self, queue, body):
         self.client.send(post(queue, body))

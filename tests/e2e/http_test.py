@@ -38,10 +38,10 @@ class Case(Refusals, unittest.TestCase):
         if status != 0:
             raise RuntimeError("claimd ended with status %d: %r" % (status, cls.server.log))
 
-    def talk(self, data, answers=1):
+    def talk(self, data, responses=1):
         with self.server.connect() as client:
             client.send(data)
-            return [client.response() for _ in range(answers)]
+            return [client.response() for _ in range(responses)]
 
     def assert_serving(self):
         self.assertEqual(self.talk(GOOD)[0].status, 200)
@@ -61,8 +61,8 @@ class Connections(Case):
     def test_a_client_can_ask_to_close(self):
         with self.server.connect() as client:
             client.send(request("GET", "/v2/queues", close=True))
-            answer = client.response()
-            self.assertEqual(answer.headers["connection"], "close")
+            response = client.response()
+            self.assertEqual(response.headers["connection"], "close")
             self.assertTrue(client.closed())
 
     def test_http_1_0_closes_unless_asked_to_stay(self):
@@ -102,9 +102,9 @@ class Connections(Case):
             for client in clients:
                 client.close()
 
-    def test_every_answer_has_an_id_of_its_own_that_the_log_has_too(self):
-        answers = self.talk(GOOD * 20, 20) + self.talk(GOOD)
-        ids = {answer.headers["x-request-id"] for answer in answers}
+    def test_every_response_has_an_id_of_its_own_that_the_log_has_too(self):
+        responses = self.talk(GOOD * 20, 20) + self.talk(GOOD)
+        ids = {response.headers["x-request-id"] for response in responses}
         self.assertEqual(len(ids), 21)
         form = r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # as of OpenStack
         self.assertEqual([name for name in ids if re.fullmatch(form, name) is None], [])
@@ -131,7 +131,7 @@ class Connections(Case):
         self.assert_serving()
         self.assertEqual(self.count("cut"), 0)
 
-    def test_a_client_that_does_not_wait_for_its_answer_is_no_problem(self):
+    def test_a_client_that_does_not_wait_for_its_response_is_no_problem(self):
         for _ in range(50):
             client = self.server.connect()
             client.send(GOOD * 20)
@@ -149,11 +149,11 @@ class Bodies(Case):
         """A chunked body is the last on its connection: nothing behind it is a request."""
         with self.server.connect() as client:
             client.send(data + post("behind-chunks"))
-            answer = client.response()
-            self.assertEqual((answer.status, answer.headers["connection"]), (status, "close"))
+            response = client.response()
+            self.assertEqual((response.status, response.headers["connection"]), (status, "close"))
             self.assertTrue(client.closed())
         self.assertEqual(self.count("behind-chunks"), 0)
-        return answer
+        return response
 
     def test_a_chunked_body_is_put_together(self):
         body = [b'{"messages"', b':[{"bo', b'dy":', b"1}]}"]
@@ -191,31 +191,31 @@ class Bodies(Case):
             client.send(request("POST", "/v2/queues/e2/messages",
                                 headers=["Expect: 100-continue",
                                          "Content-Length: %d" % (LIMIT + 1)]))
-            answer = client.response()
-            self.assertEqual(answer.status, 400)
-            self.assertEqual(json.loads(answer.body)["title"], "Invalid API request")
+            response = client.response()
+            self.assertEqual(response.status, 400)
+            self.assertEqual(json.loads(response.body)["title"], "Invalid API request")
             self.assertTrue(client.closed())
 
     def test_a_missing_or_empty_body_is_no_body(self):
         for data in (request("POST", "/v2/queues/b1/messages"), post("b1", b"")):
-            answers = self.talk(data + GOOD, 2)
-            self.assertEqual([a.status for a in answers], [400, 200])
-            self.assertEqual(json.loads(answers[0].body)["title"], "Invalid request body")
+            responses = self.talk(data + GOOD, 2)
+            self.assertEqual([a.status for a in responses], [400, 200])
+            self.assertEqual(json.loads(responses[0].body)["title"], "Invalid request body")
 
     def test_a_body_where_none_is_expected_is_read_and_ignored(self):
         data = request("GET", "/v2/queues", b"x" * 100)
         self.assertEqual([a.status for a in self.talk(data + GOOD, 2)], [200, 200])
 
-    def assert_too_large(self, answer):
-        self.assertEqual(answer.status, 400, answer)
-        self.assertEqual(json.loads(answer.body)["title"], "Invalid API request")
+    def assert_too_large(self, response):
+        self.assertEqual(response.status, 400, response)
+        self.assertEqual(json.loads(response.body)["title"], "Invalid API request")
 
     def test_a_body_somewhat_too_large_is_refused_and_the_connection_stays(self):
         for size in (LIMIT + 1, LIMIT + 5000, LIMIT + SWALLOWED):
             with self.subTest(size=size):
-                answers = self.talk(post("b2", b"x" * size) + GOOD, 2)
-                self.assert_too_large(answers[0])
-                self.assertEqual(answers[1].status, 200)
+                responses = self.talk(post("b2", b"x" * size) + GOOD, 2)
+                self.assert_too_large(responses[0])
+                self.assertEqual(responses[1].status, 200)
 
     def test_a_chunked_body_somewhat_too_large_is_read_and_refused(self):
         chunks = [b"x" * 10000] * 20
@@ -236,9 +236,9 @@ class Bodies(Case):
     def test_a_chunked_body_far_too_large_is_refused_before_its_end(self):
         with self.server.connect() as client:
             client.send(self.chunked("b6", *([b"x" * 10000] * 400), end=b""))
-            answer = client.response()
-            self.assert_too_large(answer)
-            self.assertIn("x-request-id", answer.headers)
+            response = client.response()
+            self.assert_too_large(response)
+            self.assertIn("x-request-id", response.headers)
             self.assertEqual(client.rest(), b"")
 
     @without_tls("TLS has no half-closed connections")
@@ -337,13 +337,13 @@ class Heads(Case):
                 with self.subTest(data=data), self.used(server) as client:
                     client.send(data)
                     try:
-                        answer = client.last_response()
+                        response = client.last_response()
                     except EOFError:
                         self.assertIn(data, closed)
                         continue
-                    self.assertIn(answer.status, (400, 414, 431, 505))
-                    self.assertEqual(answer.headers["content-type"], "application/json")
-                    self.assertEqual(answer.headers["connection"], "close")
+                    self.assertIn(response.status, (400, 414, 431, 505))
+                    self.assertEqual(response.headers["content-type"], "application/json")
+                    self.assertEqual(response.headers["connection"], "close")
             for other in others:
                 other.send(GOOD)
                 self.assertEqual(other.response().status, 200)
@@ -417,17 +417,17 @@ class Heads(Case):
                                ("http://host/v2/queues", 200), ("http://host", 300),
                                ("*", 404), ("nowhere", 404), ("/v2/queues/a b/stats", 400)):
             with self.subTest(target=target):
-                answer = self.talk(request("GET", target))[0]
-                self.assertEqual(answer.status, status, answer)
+                response = self.talk(request("GET", target))[0]
+                self.assertEqual(response.status, status, response)
 
     def test_the_known_methods_and_others(self):
         options = self.server.ask("OPTIONS", "/v2/queues")
         self.assertEqual((options.status, options.body), (200, b""))
         self.assertIn("GET", options.headers["allow"])
         for method in ("DELETE", "PURGE", "get", "CONNECT", "TRACE", "X" * 100):
-            answer = self.server.ask(method, "/v2/queues")
-            self.assertEqual(answer.status, 405, method)
-            self.assertIn("allow", answer.headers)
+            response = self.server.ask(method, "/v2/queues")
+            self.assertEqual(response.status, 405, method)
+            self.assertIn("allow", response.headers)
 
     def test_head_has_no_body_and_the_connection_goes_on(self):
         with self.server.connect() as client:
@@ -436,11 +436,11 @@ class Heads(Case):
             self.assertEqual(client.response(head_only=True).status, 404)
             self.assertEqual(client.response().status, 200)
 
-    def test_an_answer_without_content_says_nothing_about_content(self):
-        answer = self.server.ask("GET", "/v2/ping")
-        self.assertEqual((answer.status, answer.body), (204, b""))
-        self.assertNotIn("content-type", answer.headers)
-        self.assertNotIn("content-length", answer.headers)
+    def test_a_response_without_content_says_nothing_about_content(self):
+        response = self.server.ask("GET", "/v2/ping")
+        self.assertEqual((response.status, response.body), (204, b""))
+        self.assertNotIn("content-type", response.headers)
+        self.assertNotIn("content-length", response.headers)
 
 
 if __name__ == "__main__":

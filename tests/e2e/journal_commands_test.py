@@ -28,8 +28,8 @@ def bodies(server, queue):
     """The bodies of all messages of a queue, in order."""
     found, target = [], "/v2/queues/%s/messages?echo=true&include_claimed=true&limit=20" % queue
     while True:
-        answer = server.ask("GET", target)
-        page = json.loads(answer.body)
+        response = server.ask("GET", target)
+        page = json.loads(response.body)
         if not page["messages"]:
             return found
         found += [message["body"] for message in page["messages"]]
@@ -48,11 +48,11 @@ class Producer(threading.Thread):
     def run(self):
         while not self.enough.is_set() and self.refused is None:
             self.client.send(post(self.queue, b'{"messages":[{"body":%d}]}' % self.answered))
-            answer = self.client.response()
-            if answer.status == 201:
+            response = self.client.response()
+            if response.status == 201:
                 self.answered += 1
             else:
-                self.refused = answer
+                self.refused = response
 
     def stop(self):
         self.enough.set()
@@ -80,9 +80,9 @@ class JournalCommands(unittest.TestCase):
 
     def fill(self, server, queue, count):
         for i in range(count):
-            answer = server.ask("POST", "/v2/queues/%s/messages" % queue,
-                                b'{"messages":[{"body":%d}]}' % i)
-            self.assertEqual(answer.status, 201, answer)
+            response = server.ask("POST", "/v2/queues/%s/messages" % queue,
+                                  b'{"messages":[{"body":%d}]}' % i)
+            self.assertEqual(response.status, 201, response)
 
     def kill(self, server):
         server.signal(signal.SIGKILL)

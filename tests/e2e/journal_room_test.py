@@ -39,13 +39,13 @@ class RoomCase(JournalCase):
         """Posts until it is refused; how many were taken."""
         with self.server.connect() as client:
             for number in range(first, first + most):
-                answer = self.try_post(client, number, body)
-                if answer.status == 503:
-                    self.assertEqual(json.loads(answer.body)["title"],
-                                     "Insufficient storage", answer)
-                    self.assertEqual(answer.headers["retry-after"], "5")
+                response = self.try_post(client, number, body)
+                if response.status == 503:
+                    self.assertEqual(json.loads(response.body)["title"],
+                                     "Insufficient storage", response)
+                    self.assertEqual(response.headers["retry-after"], "5")
                     return number - first
-                self.assertEqual(answer.status, 201, answer)
+                self.assertEqual(response.status, 201, response)
         return self.fail("it took %d posts" % most)
 
     def numbers(self):
@@ -130,9 +130,9 @@ class Bytes(RoomCase):
                     break
             for _ in range(3000):
                 client.send(request("POST", "/v2/queues/q/claims?limit=100", b"{}"))
-                answer = client.response()
-                self.assertEqual(answer.status, 201, answer)
-                client.send(request("DELETE", answer.headers["location"]))
+                response = client.response()
+                self.assertEqual(response.status, 201, response)
+                client.send(request("DELETE", response.headers["location"]))
                 self.assertEqual(client.response().status, 204)
         self.crash_and_start()
         total = self.ask("GET", "q/stats", status=200)["messages"]["total"]
@@ -198,7 +198,7 @@ class Disk(RoomCase):
         self.mount(3 * MB)
         self.refused(1, self.path, "No space left on device")
 
-    def test_it_never_answers_what_is_lost(self):
+    def test_it_never_confirms_what_is_lost(self):
         """Producers go on, others use up the disk, and it is killed."""
         self.mount(80 * MB)
         self.start()

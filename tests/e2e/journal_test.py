@@ -91,7 +91,7 @@ class Restarts(JournalCase):
         claimed = time.monotonic()
         held = self.claim("q", ttl=1)
         self.crash_and_start()
-        eventually(lambda: self.answer("GET", "q/claims/" + held.id).status == 404)
+        eventually(lambda: self.response("GET", "q/claims/" + held.id).status == 404)
         self.assertGreater(time.monotonic() - claimed, 0.9)
         self.assertEqual(self.claim("q").bodies(), [1])
 
@@ -106,7 +106,7 @@ class TimeGoesOn(JournalCase):
         time.sleep(1.2)
         self.start()
         self.assertEqual(self.bodies("q"), ["long"])
-        self.assertEqual(self.answer("GET", "q/claims/" + held.id).status, 404)
+        self.assertEqual(self.response("GET", "q/claims/" + held.id).status, 404)
         self.assertEqual(self.ask("GET", "q/stats", status=200)["messages"]["total"], 1)
 
 
@@ -163,9 +163,9 @@ class Serving(JournalCase):
         self.start("--max-messages-post-size", "8M", "--max-queue-metadata", "32M")
         many = b'{"messages":[' + b",".join([b'{"body":1}'] * 160_000) + b"]}"
         self.assertLess(len(many), 8 << 20)
-        answer = self.server.ask("POST", "/v2/queues/many/messages", many)
-        self.assertEqual(answer.status, 400, answer)
-        said = json.loads(answer.body)
+        response = self.server.ask("POST", "/v2/queues/many/messages", many)
+        self.assertEqual(response.status, 400, response)
+        said = json.loads(response.body)
         self.assertEqual(said["title"], "Invalid API request")
         self.assertRegex(said["description"],
                          r"^these 160000 messages are too large for one write to the journal. "

@@ -101,13 +101,13 @@ class JournalCase(unittest.TestCase):
         return self.start(*options)
 
     def ask(self, method, target, body=None, status=None, headers=()):
-        """A request about queues; the document of its answer (None: it has none)."""
-        answer = self.answer(method, target, body, headers)
+        """A request about queues; the document of its response (None: it has none)."""
+        response = self.response(method, target, body, headers)
         if status is not None:
-            self.assertEqual(answer.status, status, answer)
-        return json.loads(answer.body) if answer.body else None
+            self.assertEqual(response.status, status, response)
+        return json.loads(response.body) if response.body else None
 
-    def answer(self, method, target, body=None, headers=()):
+    def response(self, method, target, body=None, headers=()):
         data = None if body is None else json.dumps(body).encode()
         return self.server.ask(method, "/v2/queues/" + target, data, headers=headers)
 
@@ -127,12 +127,12 @@ class JournalCase(unittest.TestCase):
 
     def claim(self, queue, limit=1, ttl=300, grace=60):
         """Claims; id, number and messages of the claim, or None if there was nothing."""
-        answer = self.answer("POST", "%s/claims?limit=%d" % (queue, limit),
-                             {"ttl": ttl, "grace": grace})
-        if answer.status == 204:
+        response = self.response("POST", "%s/claims?limit=%d" % (queue, limit),
+                                 {"ttl": ttl, "grace": grace})
+        if response.status == 204:
             return None
-        self.assertEqual(answer.status, 201, answer)
-        return Claim(answer)
+        self.assertEqual(response.status, 201, response)
+        return Claim(response)
 
     # ---------------------------------------------------------------- directories
 
@@ -160,11 +160,11 @@ class JournalCase(unittest.TestCase):
 
 
 class Claim:
-    def __init__(self, answer):
-        self.location = answer.headers["location"]
+    def __init__(self, response):
+        self.location = response.headers["location"]
         self.id = self.location.rsplit("/", 1)[1]
-        self.number = int(answer.headers["claim-number"])
-        self.messages = json.loads(answer.body)["messages"]
+        self.number = int(response.headers["claim-number"])
+        self.messages = json.loads(response.body)["messages"]
 
     def bodies(self):
         return [message["body"] for message in self.messages]

@@ -54,9 +54,9 @@ class KeystoneCase(unittest.TestCase):
     def status(self, *args, **more):
         return self.ask(*args, **more).status
 
-    def assert_away(self, answer):
-        self.assertEqual(answer.status, 503, answer)
-        self.assertEqual(answer.headers["retry-after"], "1")
+    def assert_away(self, response):
+        self.assertEqual(response.status, 503, response)
+        self.assertEqual(response.headers["retry-after"], "1")
 
 
 class Admission(KeystoneCase):
@@ -78,10 +78,10 @@ class Admission(KeystoneCase):
                                   (self.keystone.issue("p", ["admin"], seconds=-10), 401),
                                   ("never-issued", 401), (member[:-1], 401), (None, 401)):
                 with self.subTest(status=status):
-                    answer = self.ask(server, token)
-                    self.assertEqual(answer.status, status)
+                    response = self.ask(server, token)
+                    self.assertEqual(response.status, status)
                     if status == 401:
-                        self.assertEqual(answer.headers["www-authenticate"], "Keystone")
+                        self.assertEqual(response.headers["www-authenticate"], "Keystone")
             self.assertEqual(self.status(server, None, target="/livez"), 200)
             server.signal()
             self.assertEqual(server.wait(), 0)

@@ -44,14 +44,14 @@ class LeaseTest(unittest.TestCase):
 
     def ask(self, connection, target, body, expected):
         connection.request("POST", "/v2/queues/q/" + target, json.dumps(body), HEADERS)
-        answer = connection.getresponse()
-        data = answer.read()
-        self.assertIn(answer.status, expected, data)
-        return json.loads(data) if answer.status != 204 else None
+        response = connection.getresponse()
+        data = response.read()
+        self.assertIn(response.status, expected, data)
+        return json.loads(data) if response.status != 204 else None
 
     def claim(self, connection, ttl):
-        answer = self.ask(connection, "claims?limit=1", {"ttl": ttl, "grace": 60}, (201, 204))
-        return answer["messages"][0]["body"] if answer is not None else None
+        response = self.ask(connection, "claims?limit=1", {"ttl": ttl, "grace": 60}, (201, 204))
+        return response["messages"][0]["body"] if response is not None else None
 
     def begin(self, server, delay):
         """The earliest moment at which each message may be handed out (again)."""

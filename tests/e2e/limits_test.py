@@ -19,7 +19,7 @@ GOOD = request("GET", "/v2/queues")
 
 
 def drip(client, data):
-    """Sends byte by byte, slowly, until the server has had enough; returns its answer."""
+    """Sends byte by byte, slowly, until the server has had enough; returns its response."""
     client.socket.settimeout(0.02)
     for byte in data:
         try:
@@ -155,8 +155,9 @@ class UnreadResponses(unittest.TestCase):
                 client.socket.settimeout(30)
                 while len(client.pending) < 2000000:
                     client.pending += client.socket.recv(30000)
-                answer = client.response()
-            self.assertEqual((answer.status, len(json.loads(answer.body)["messages"])), (201, 20))
+                response = client.response()
+            self.assertEqual(response.status, 201)
+            self.assertEqual(len(json.loads(response.body)["messages"]), 20)
 
 
 class SlowClients(unittest.TestCase):
@@ -172,9 +173,9 @@ class SlowClients(unittest.TestCase):
         with Server("--request-seconds", "1") as server, server.connect() as client:
             line, rest = GOOD.split(b"\r\n", 1)
             client.send(line + b"\r\n")
-            answer = drip(client, b"X-Slow: " + b"x" * 3000 + b"\r\n" + rest)
-            self.assertIn(b"HTTP/1.1 408 ", answer)
-            self.assertIn(b"X-Request-ID: ", answer)
+            response = drip(client, b"X-Slow: " + b"x" * 3000 + b"\r\n" + rest)
+            self.assertIn(b"HTTP/1.1 408 ", response)
+            self.assertIn(b"X-Request-ID: ", response)
 
     def test_a_request_line_that_only_drips_is_given_up(self):
         with Server("--idle-seconds", "1", "--request-seconds", "1") as server:
@@ -212,11 +213,11 @@ class TooMany(unittest.TestCase):
             for _ in range(100):
                 with server.connect() as refused:
                     refused.send(GOOD)
-                    answer = refused.response()
-                    self.assertEqual(answer.status, 503)
-                    self.assertEqual(answer.headers["retry-after"], "1")
-                    self.assertIn("x-request-id", answer.headers)
-                    self.assertIn("title", json.loads(answer.body))
+                    response = refused.response()
+                    self.assertEqual(response.status, 503)
+                    self.assertEqual(response.headers["retry-after"], "1")
+                    self.assertIn("x-request-id", response.headers)
+                    self.assertIn("title", json.loads(response.body))
                     self.assertTrue(refused.closed())
             clients.pop().close()
             self.wait_for_room(server)

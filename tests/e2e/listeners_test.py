@@ -114,7 +114,7 @@ class Doors(unittest.TestCase):
                         self.assertEqual(third.last_response().status, 503)
             eventually(lambda: server.asked_at(1, post("q")).status == 201)
 
-    def test_a_drain_answers_everybody_and_closes_all(self):
+    def test_a_drain_responses_every_client_and_closes_all(self):
         with Listeners("127.0.0.1:0,[::1]:0", "--drain-seconds", "3600", count=2) as server:
             clients = [server.at(0), server.at(1)]
             whole = post("q")

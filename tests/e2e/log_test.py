@@ -142,8 +142,8 @@ class OfARequest(unittest.TestCase):
             client.send(request(*args, **more))
             return client.response()
 
-    def line_of(self, server, answer):
-        return server.logged("request_id=" + answer.headers["x-request-id"])
+    def line_of(self, server, response):
+        return server.logged("request_id=" + response.headers["x-request-id"])
 
     def test_a_claim_is_told_with_project_queue_and_id(self):
         with Server("--access-log") as server:
@@ -176,9 +176,9 @@ class OfARequest(unittest.TestCase):
                 refused = self.ask(server, "POST", path, body)
                 self.assertEqual(refused.status, 400)
                 self.assertNotIn(b"hush", refused.body)
-            answer = self.ask(server, "PATCH", item, b'{"subscriber":"http://ann:hush@b"}')
-            self.assertEqual(answer.status, 204)
-            self.assertIn(" path=%s " % item, self.line_of(server, answer))
+            response = self.ask(server, "PATCH", item, b'{"subscriber":"http://ann:hush@b"}')
+            self.assertEqual(response.status, 204)
+            self.assertIn(" path=%s " % item, self.line_of(server, response))
         self.assertNotIn("hush", "".join(server.log))
 
 

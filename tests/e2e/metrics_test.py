@@ -40,10 +40,10 @@ LONG = 40  # seconds of a wait that something else than the time shall end
 
 def metrics(server, *headers):
     """The text of /metrics, as OpenMetrics."""
-    answer = server.ask("GET", "/metrics", headers=(OPEN, *headers))
-    if answer.status != 200:
-        raise AssertionError(answer)
-    return answer.body.decode("utf-8")
+    response = server.ask("GET", "/metrics", headers=(OPEN, *headers))
+    if response.status != 200:
+        raise AssertionError(response)
+    return response.body.decode("utf-8")
 
 
 def value(server, name, **labels):
@@ -68,7 +68,7 @@ def all_there_is():
             journalled(folder, "--encryption-keys", key_file(folder)) as server:
         server.ask("PUT", "/v2/queues/q")
         server.ask("POST", "/claimd/queues/q/pause")
-        # A request is counted when all of its answer is out of the server's hands.
+        # A request is counted when all of its response is out of the server's hands.
         eventually(lambda: 'route="/v2/queues/{queue}"' in metrics(server))
         return metrics(server), server.ask("GET", "/metrics").body.decode()
 
@@ -196,7 +196,7 @@ class Shown(unittest.TestCase):
 class Story(unittest.TestCase):
     """A server that asks for tokens and has a journal, seen by a Prometheus."""
 
-    BIG, SIZE = 60, 200000  # messages of an answer that the kernel does not take at once
+    BIG, SIZE = 60, 200000  # messages of a response that the kernel does not take at once
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -217,7 +217,7 @@ class Story(unittest.TestCase):
         self.prometheus = Prometheus([("claimd", target, os.path.join(folder.name, "watch")),
                                       ("stranger", target, None)], [RULES])
         self.addCleanup(self.prometheus.__exit__)
-        self.codes = collections.Counter()  # answers by method and status
+        self.codes = collections.Counter()  # responses by method and status
         self.counts = collections.Counter()
 
     def raw(self, method, path, document=None, headers=()):
@@ -227,10 +227,10 @@ class Story(unittest.TestCase):
     def ask(self, method, path, document=None, status=200):
         with self.server.connect() as client:
             client.send(self.raw(method, path, document))
-            answer = client.response()
-        self.assertEqual(answer.status, status, answer)
+            response = client.response()
+        self.assertEqual(response.status, status, response)
         self.codes[method, str(status)] += 1
-        return answer
+        return response
 
     def post(self, queue, count, **more):
         self.ask("POST", "/v2/queues/%s/messages" % queue,
@@ -238,12 +238,12 @@ class Story(unittest.TestCase):
         self.counts["messages_posted"] += count
 
     def claim(self, queue, count, ttl=60):
-        answer = self.ask("POST", "/v2/queues/%s/claims?limit=%d" % (queue, count),
-                          {"ttl": ttl, "grace": 60}, 201)
-        self.assertEqual(len(messages(answer)), count)
+        response = self.ask("POST", "/v2/queues/%s/claims?limit=%d" % (queue, count),
+                            {"ttl": ttl, "grace": 60}, 201)
+        self.assertEqual(len(messages(response)), count)
         self.counts["messages_claimed"] += count
         self.counts["claims_made"] += 1
-        return answer.headers["location"], [message["href"] for message in messages(answer)]
+        return response.headers["location"], [message["href"] for message in messages(response)]
 
     def release(self, claim, count):
         self.ask("DELETE", claim, status=204)
@@ -346,7 +346,7 @@ class Story(unittest.TestCase):
                     for labels, count in found.items()}
         self.codes["GET", "404"] -= 1  # it has no route
         self.codes["GET", "200"] = 0   # of /metrics, all of them
-        # The answer that was cut off had begun.
+        # The response that was cut off had begun.
         expected = +self.codes + collections.Counter({("POST", "201"): 1})
         eventually(lambda: sum(mine().values()) >= sum(expected.values()))
         self.assertEqual(mine(), dict(expected))

@@ -98,10 +98,10 @@ class Case(unittest.TestCase):
     def ask(self, server, method, path, document=None):
         connection = server.connect()
         connection.request(method, path, None if document is None else json.dumps(document), WHO)
-        answer = connection.getresponse()
-        text = answer.read()
+        response = connection.getresponse()
+        text = response.read()
         connection.close()
-        self.assertLess(answer.status, 300, text)
+        self.assertLess(response.status, 300, text)
         return json.loads(text) if text else None
 
     def bodies(self, server, queue):
@@ -186,7 +186,7 @@ class Limits(unittest.TestCase):
         named = set(re.findall(r"`((?:max|min|default|enable|client|message|admin)_[a-z0-9_]+)`",
                                page()))
         self.assertGreater(len(named), 20)
-        # The one of Zaqar's that is called otherwise here, and the header of a pop's answer.
+        # The one of Zaqar's that is called otherwise here, and the header of a pop's response.
         self.assertEqual(named - options, {"enable_deprecated_api_versions"})
 
 
@@ -275,7 +275,7 @@ class Beanstalkd(Case):
         self.process.wait()
 
     def play(self, lines):
-        """Sends what stands in front of each row of answers, and compares those."""
+        """Sends what stands in front of each row of responses, and compares those."""
         with connect_at_last(self.address) as old, old.makefile("rwb") as stream:
             for line in lines.splitlines():
                 if line.startswith("< "):

@@ -31,7 +31,7 @@ LOOPBACK = ("--notify-allow", "127.0.0.0/8")
 
 
 class Hooks:
-    """A receiver; `status` is its answer, and `got` what came: path, headers, body."""
+    """A receiver; `status` is its response, and `got` what came: path, headers, body."""
 
     def __init__(self, pair=None):
         hooks = self
@@ -52,7 +52,7 @@ class Hooks:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None  # a server that ends takes no answer
+        self.server.handle_error = lambda *_: None  # a server that ends takes no response
         scheme = "http"
         if pair is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -89,15 +89,15 @@ class Notifications(unittest.TestCase):
             return client.response()
 
     def subscribe(self, server, url, **options):
-        answer = self.ask(server, "POST", "/v2/queues/q/subscriptions",
-                          {"subscriber": url, "options": options})
-        self.assertEqual(answer.status, 201, answer.body)
-        return "/v2/queues/q/subscriptions/" + json.loads(answer.body)["subscription_id"]
+        response = self.ask(server, "POST", "/v2/queues/q/subscriptions",
+                            {"subscriber": url, "options": options})
+        self.assertEqual(response.status, 201, response.body)
+        return "/v2/queues/q/subscriptions/" + json.loads(response.body)["subscription_id"]
 
     def post(self, server, *bodies):
-        answer = self.ask(server, "POST", "/v2/queues/q/messages",
-                          {"messages": [{"body": body} for body in bodies]})
-        self.assertEqual(answer.status, 201, answer.body)
+        response = self.ask(server, "POST", "/v2/queues/q/messages",
+                            {"messages": [{"body": body} for body in bodies]})
+        self.assertEqual(response.status, 201, response.body)
 
     def bodies(self, hooks, count):
         return [json.loads(hooks.next()[2])["body"] for _ in range(count)]

@@ -35,7 +35,7 @@ HANGING = {"confirm_ms": 300, "patience_ms": 200}  # and a second more, with who
 SLOW_TO_LOAD = {"key_load_delay": 1000, "loading_process_events_interval_bytes": 1024}
 START_S = 10  # a claimd that is not going to serve has ended by then
 WAIT = ("Prefer: wait=20",)
-ALIVE_S = 1   # /livez answers within this, whatever Redis does
+ALIVE_S = 1   # /livez responds within this, whatever Redis does
 
 
 class Api:
@@ -47,7 +47,7 @@ class Api:
     def of(self, project):
         return Api(self.server, project)
 
-    def answer(self, method, target="", body=None, headers=()):
+    def response(self, method, target="", body=None, headers=()):
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         path = "/v2/queues" + ("/" + target if target and target[0] != "?" else target)
         whole = request(method, path, data, headers=headers)
@@ -57,34 +57,34 @@ class Api:
             return client.response(head_only=method == "HEAD")
 
     def ask(self, method, target="", body=None, status=200, headers=()):
-        """The document of an answer that must have this status (None: it has none)."""
-        answer = self.answer(method, target, body, headers)
-        if answer.status != status:
+        """The document of a response that must have this status (None: it has none)."""
+        response = self.response(method, target, body, headers)
+        if response.status != status:
             raise AssertionError("%s %s: %d was expected, it is %r"
-                                 % (method, target, status, answer))
-        return json.loads(answer.body) if answer.body else None
+                                 % (method, target, status, response))
+        return json.loads(response.body) if response.body else None
 
     def try_post(self, queue, *bodies, **more):
         messages = [{"body": body, **more} for body in bodies]
-        return self.answer("POST", queue + "/messages", {"messages": messages})
+        return self.response("POST", queue + "/messages", {"messages": messages})
 
     def post(self, queue, *bodies, **more):
         """Posts messages; their ids."""
-        answer = self.try_post(queue, *bodies, **more)
-        if answer.status != 201:
-            raise AssertionError("a post: %r" % answer)
-        return [href.rsplit("/", 1)[1] for href in json.loads(answer.body)["resources"]]
+        response = self.try_post(queue, *bodies, **more)
+        if response.status != 201:
+            raise AssertionError("a post: %r" % response)
+        return [href.rsplit("/", 1)[1] for href in json.loads(response.body)["resources"]]
 
     def claim(self, queue, limit=1, ttl=300, headers=()):
         """Claims; its path behind /v2/queues and its messages, or None: there was nothing."""
-        answer = self.answer("POST", "%s/claims?limit=%d" % (queue, limit),
-                             {"ttl": ttl, "grace": 60}, headers)
-        if answer.status == 204:
+        response = self.response("POST", "%s/claims?limit=%d" % (queue, limit),
+                                 {"ttl": ttl, "grace": 60}, headers)
+        if response.status == 204:
             return None
-        if answer.status != 201:
-            raise AssertionError("a claim: %r" % answer)
-        return (answer.headers["location"].split("/queues/", 1)[1],
-                json.loads(answer.body)["messages"])
+        if response.status != 201:
+            raise AssertionError("a claim: %r" % response)
+        return (response.headers["location"].split("/queues/", 1)[1],
+                json.loads(response.body)["messages"])
 
     def bodies(self, queue, limit=20):
         """Those of the first messages, of those that are claimed too."""
@@ -206,17 +206,17 @@ class RedisCase(unittest.TestCase):
 
     # ------------------------------------------------------------------ serving
 
-    def assert_unavailable(self, answer):
+    def assert_unavailable(self, response):
         """A 503 as the API has it."""
-        self.assertEqual(answer.status, 503, answer)
-        self.assertGreater(int(answer.headers["retry-after"]), 0)
-        document = json.loads(answer.body)
+        self.assertEqual(response.status, 503, response)
+        self.assertGreater(int(response.headers["retry-after"]), 0)
+        document = json.loads(response.body)
         self.assertEqual(set(document), {"title", "description"})
         self.assertIn(document["title"], ("Service temporarily unavailable",
                                           "Outcome unknown"))
 
     def assert_alive(self, api, seconds=0.0):
-        """/livez answers soon, all the time."""
+        """/livez responds soon, all the time."""
         until = time.monotonic() + seconds
         while True:
             begun = time.monotonic()
@@ -262,5 +262,5 @@ def at_once(calls):
 
 
 def ask_everything(api):
-    """The answers to a request of every kind, asked at once."""
-    return at_once([lambda one=one: api.answer(*one) for one in REQUESTS])
+    """The responses to a request of every kind, asked at once."""
+    return at_once([lambda one=one: api.response(*one) for one in REQUESTS])

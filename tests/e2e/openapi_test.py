@@ -5,7 +5,7 @@
 
 The document is taken from the server. Every path is asked every method: those that are
 described with input that fits the schemas and with input that does not, all others for their
-refusal. Each answer is held against the statuses, headers and schemas; what the document
+refusal. Each response is held against the statuses, headers and schemas; what the document
 describes must have been seen.
 """
 
@@ -88,33 +88,33 @@ class Case(unittest.TestCase):
         if not isinstance(body, (bytes, str, type(None))):
             body = json.dumps(body)
         self.connection.request(method, path, body, sent)
-        answer = self.connection.getresponse()
-        return answer, answer.read()
+        response = self.connection.getresponse()
+        return response, response.read()
 
     def expect(self, status, method, path, body=None, query="", headers=None, **values):
         """
-        Asks, and holds the answer against the document; what the answer says. A header that
+        Asks, and holds the response against the document; what the response says. A header that
         is None is not sent; status None: any that is described but 400.
         """
-        answer, text = self.ask(method, filled(path, **values) + query, body, headers)
-        said = self.read(answer, text)
+        response, text = self.ask(method, filled(path, **values) + query, body, headers)
+        said = self.read(response, text)
         name = self.described.operations()[method.lower(), path]["operationId"]
-        sparse = answer.status == 404 and name.startswith("queueExists")
+        sparse = response.status == 404 and name.startswith("queueExists")
         with self.subTest(operation=(method, path), query=query, body=body, headers=headers):
             if status is not None:
-                self.assertEqual(answer.status, status, text)
-            self.assertTrue(status is not None or answer.status != 400, text)
-            self.assertEqual(self.described.wrong_answer(method.lower(), path, answer.status,
-                                                         answer.headers, said, sparse), [])
-        self.have.add((method.lower(), path, str(answer.status)))
+                self.assertEqual(response.status, status, text)
+            self.assertTrue(status is not None or response.status != 400, text)
+            self.assertEqual(self.described.wrong_response(method.lower(), path, response.status,
+                                                           response.headers, said, sparse), [])
+        self.have.add((method.lower(), path, str(response.status)))
         return said
 
     @staticmethod
-    def read(answer, text):
+    def read(response, text):
         """A body: a document, or a text; None if there is none."""
         if not text:
             return None
-        media = answer.headers["Content-Type"] or "json"
+        media = response.headers["Content-Type"] or "json"
         is_document = "json" in media and "jsonl" not in media
         return json.loads(text) if is_document else text.decode()
 
@@ -140,18 +140,18 @@ class Walk:
         for path, item in self.described.tree["paths"].items():
             allowed = sorted(method.upper() for method in item)
             with self.subTest(path=path):
-                answer, text = self.ask("OPTIONS", filled(path))
-                self.assertEqual((answer.status, text), (200, b""))
-                self.assertEqual(answer.headers["Allow"], ", ".join(allowed))
+                response, text = self.ask("OPTIONS", filled(path))
+                self.assertEqual((response.status, text), (200, b""))
+                self.assertEqual(response.headers["Allow"], ", ".join(allowed))
                 for method in METHODS + ("BREW", "TRACE"):
                     if method not in allowed:
                         self.refused_method(method, path, allowed)
 
     def refused_method(self, method, path, allowed):
-        answer, text = self.ask(method, filled(path))
-        self.assertEqual(answer.status, 405, (method, path))
-        self.assertEqual(answer.headers["Allow"], ", ".join(allowed + ["OPTIONS"]))
-        self.assertIsNotNone(answer.headers["X-Request-ID"])
+        response, text = self.ask(method, filled(path))
+        self.assertEqual(response.status, 405, (method, path))
+        self.assertEqual(response.headers["Allow"], ", ".join(allowed + ["OPTIONS"]))
+        self.assertIsNotNone(response.headers["X-Request-ID"])
         if method != "HEAD":
             self.assertEqual(json.loads(text), {"title": "405 Method Not Allowed"})
 
@@ -159,20 +159,20 @@ class Walk:
         paths = set(self.described.tree["paths"])
         for path in sorted(paths):
             for other in (path.rstrip("/") + "/nonsense/x", "/v3" + path, path + "%2F"):
-                answer, text = self.ask("GET", filled(other))
-                self.assertEqual((answer.status, json.loads(text)["title"]),
+                response, text = self.ask("GET", filled(other))
+                self.assertEqual((response.status, json.loads(text)["title"]),
                                  (404, "404 Not Found"), other)
         for path in ("/v1/queues", "/v1.1/queues", "/v2/queues", "/v2/health", "/identity"):
-            answer, _ = self.ask("OPTIONS", path)
-            self.assertEqual(answer.status, 200 if path in paths else 404, path)
+            response, _ = self.ask("OPTIONS", path)
+            self.assertEqual(response.status, 200 if path in paths else 404, path)
 
     def test_each_resource_of_a_home_document_is_described(self):
         paths = {plain(path) for path in self.described.tree["paths"]}
         for home in ("/v1/", "/v1.1/", "/v2/"):
             if home not in paths:
                 continue
-            answer, text = self.ask("GET", home)
-            self.assertEqual(answer.status, 200)
+            response, text = self.ask("GET", home)
+            self.assertEqual(response.status, 200)
             for relation in json.loads(text)["resources"].values():
                 path = plain(relation["href-template"])
                 self.assertIn(path, paths)
@@ -408,8 +408,8 @@ class Tokens(Walk, Case):
                 if operation.get("security") == []:
                     self.assertNotIn("401", operation["responses"])
                     self.assertNotIn("x-roles", operation)
-                    answer, _ = self.ask(method.upper(), filled(path), headers=headers)
-                    self.assertLess(answer.status, 401)
+                    response, _ = self.ask(method.upper(), filled(path), headers=headers)
+                    self.assertLess(response.status, 401)
                 else:
                     self.expect(401, method.upper(), path, headers=headers)
 
@@ -424,9 +424,9 @@ class Tokens(Walk, Case):
                 query = "?pop=1" if action == "messages:pop" else self.needed(operation)
                 for role in ROLES:
                     headers = {"X-Auth-Token": self.tokens[role]}
-                    answer, text = self.ask(method.upper(), filled(path) + query,
-                                            headers=headers)
-                    self.assertEqual(answer.status == 403, role not in may,
+                    response, text = self.ask(method.upper(), filled(path) + query,
+                                              headers=headers)
+                    self.assertEqual(response.status == 403, role not in may,
                                      (method, path, role, text))
                     cells += 1
                 self.expect(403, method.upper(), path, query=query,
@@ -444,7 +444,7 @@ class Story(Case):
 
     options = ("--admin-mode",)
 
-    def test_answers_to_good_and_bad_requests_are_as_described(self):
+    def test_responses_to_good_and_bad_requests_are_as_described(self):
         self.service()
         for version, base in (("2", "/v2"), ("1.1", "/v1.1"), ("1", "/v1")):
             self.name(version, base)
@@ -753,12 +753,12 @@ class Stub(Walk, Case):
         user = {"name": "ann", "password": "x", "domain": {"id": "default"}}
         login = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}},
                           "scope": {"project": {"name": project}}}}
-        answer, text = self.ask("POST", self.V3 + "tokens", login)
+        response, text = self.ask("POST", self.V3 + "tokens", login)
         said = json.loads(text)
-        self.assertEqual(self.described.wrong_answer("post", self.V3 + "tokens", answer.status,
-                                                     answer.headers, said), [])
-        self.assertEqual(answer.status, 201)
-        return answer.headers["X-Subject-Token"]
+        self.assertEqual(self.described.wrong_response("post", self.V3 + "tokens", response.status,
+                                                       response.headers, said), [])
+        self.assertEqual(response.status, 201)
+        return response.headers["X-Subject-Token"]
 
     def test_its_own_paths(self):
         token = self.log_in("p")
@@ -799,17 +799,17 @@ class Stub(Walk, Case):
                 connection = server.connect()
                 connection.request("GET", "/openapi.json")
                 described = openapi.Document(json.loads(connection.getresponse().read()))
-                answers = {}
+                responses = {}
                 for path in ("/v2/queues", "/metrics"):
                     connection.request("GET", path, headers=HEADERS)
-                    answer = connection.getresponse()
-                    answers[path] = answer, json.loads(answer.read())
+                    response = connection.getresponse()
+                    responses[path] = response, json.loads(response.read())
                 connection.close()
         self.assertEqual(described.tree["security"], [{"token": []}])
-        for path, (answer, said) in answers.items():
-            self.assertEqual(described.wrong_answer("get", path, answer.status,
-                                                    answer.headers, said), [])
-            self.assertEqual(answer.status, 401)
+        for path, (response, said) in responses.items():
+            self.assertEqual(described.wrong_response("get", path, response.status,
+                                                      response.headers, said), [])
+            self.assertEqual(response.status, 401)
 
 
 class Others(Case):
@@ -827,8 +827,8 @@ class Others(Case):
     def test_a_post_over_the_budget_says_when_to_come_again(self):
         body = {"messages": [{"body": "x" * 200000}]}
         for _ in range(20):
-            answer, _ = self.ask("POST", "/v2/queues/full/messages", json.dumps(body))
-            if answer.status != 201:
+            response, _ = self.ask("POST", "/v2/queues/full/messages", json.dumps(body))
+            if response.status != 201:
                 break
         self.expect(503, "POST", "/v2/queues/{queue}/messages", body, queue="full")
 
@@ -969,9 +969,9 @@ class LimitedConnections(Limited, Case):
         status = 429
         while status == 429:  # the server sees that the other has gone
             held.request("GET", "/v2/queues", headers=HEADERS)
-            answer = held.getresponse()
-            answer.read()
-            status = answer.status
+            response = held.getresponse()
+            response.read()
+            status = response.status
         self.assertEqual(status, 200)
 
 

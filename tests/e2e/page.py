@@ -396,13 +396,13 @@ class Proxy:
                 upstream = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE_S)
                 try:
                     upstream.request(self.command, self.path[len(prefix):], self.rfile.read(size), sent)
-                    self.answer(upstream.getresponse())
+                    self.respond(upstream.getresponse())
                 except (OSError, http.client.HTTPException):
                     self.close_connection = True
                 finally:
                     upstream.close()
 
-            def answer(self, response):
+            def respond(self, response):
                 streams = response.headers.get_content_type() == "text/event-stream"
                 if streams and buffers:
                     while response.read1(65536):

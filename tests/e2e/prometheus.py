@@ -105,12 +105,12 @@ class Prometheus:
         connection = http.client.HTTPConnection(self._address(), timeout=PATIENCE_S)
         try:
             connection.request("GET", "/api/v1/%s?%s" % (path, urllib.parse.urlencode(query)))
-            answer = json.load(connection.getresponse())
+            response = json.load(connection.getresponse())
         finally:
             connection.close()
-        if answer["status"] != "success":
-            raise AssertionError("%s %r: %r" % (path, query, answer))
-        return answer["data"]
+        if response["status"] != "success":
+            raise AssertionError("%s %r: %r" % (path, query, response))
+        return response["data"]
 
     def query(self, expression):
         """{labels as sorted pairs: value} at this moment."""

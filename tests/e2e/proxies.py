@@ -235,6 +235,6 @@ def suspended(server, reason):
     return int(re.search(r'^claimd_http_requests_parked\{reason="%s"\} (\d+)' % reason, text, re.M)[1])
 
 
-def messages(answer):
+def messages(response):
     """The messages of a response to a claim."""
-    return json.loads(answer.body)["messages"]
+    return json.loads(response.body)["messages"]

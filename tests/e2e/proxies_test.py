@@ -81,10 +81,10 @@ class Behind:
         with self.proxy.connect() as client:
             for headers in (), ("Expect: 100-continue",):
                 client.send(post(self.queue, body, headers=(JSON, *headers)))
-                answer = client.response()
-                while answer.status == 100:
-                    answer = client.response()
-                self.assertEqual(answer.status, 201, answer)
+                response = client.response()
+                while response.status == 100:
+                    response = client.response()
+                self.assertEqual(response.status, 201, response)
         with self.proxy.connect() as client:
             client.send(request("POST", "/v2/queues/%s/messages" % self.queue,
                                 headers=(JSON, "Transfer-Encoding: chunked")) +
@@ -107,14 +107,14 @@ class Behind:
             self.assertEqual(worker.response().status, 201)
 
     def test_a_refusal_of_claimd_is_passed_on(self):
-        answer = self.proxy.ask("POST", "/v2/queues/%s/messages" % self.queue, b"x" * 2_000_000, headers=(JSON,))
-        self.assertEqual((answer.status, json.loads(answer.body)["title"]), (400, "Invalid API request"))
+        response = self.proxy.ask("POST", "/v2/queues/%s/messages" % self.queue, b"x" * 2_000_000, headers=(JSON,))
+        self.assertEqual((response.status, json.loads(response.body)["title"]), (400, "Invalid API request"))
 
     def test_headers_of_a_login_do_not_matter(self):
-        answer = self.proxy.ask("GET", "/v2/queues", headers=(
+        response = self.proxy.ask("GET", "/v2/queues", headers=(
             "Authorization: Bearer " + "e" * 1200, "X-Forwarded-User: ann", "X-Forwarded-Email: ann@example.org",
             "X-Auth-Request-User: ann", "X-Auth-Request-Groups: a,b", "Cookie: _oauth2_proxy=" + "c" * 900))
-        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(response.status, 200, response)
 
     def test_health(self):
         for path in "/livez", "/readyz":
@@ -132,8 +132,8 @@ class Behind:
 
     def test_the_log_has_the_address_of_the_client(self):
         for lie in (), ("X-Forwarded-For: 203.0.113.9",):
-            answer = self.proxy.ask("GET", "/v2/queues", source=STRANGER, headers=lie)
-            line = self.server.logged("request_id=" + answer.headers["x-request-id"])
+            response = self.proxy.ask("GET", "/v2/queues", source=STRANGER, headers=lie)
+            line = self.server.logged("request_id=" + response.headers["x-request-id"])
             self.assertRegex(line, r" client=%s[: ]" % re.escape(STRANGER))
         self.post_one()
         self.proxy.ask("POST", "/claimd/queues/%s/pause" % self.queue, source=STRANGER, headers=("Claimd-UI: 1",))
@@ -143,14 +143,14 @@ class Behind:
         self.post_one()
         for prefix in "/mq", "":
             path = prefix + "/v2/queues/%s/messages" % self.queue
-            answer = self.proxy.ask("POST", path, b'{"messages":[{"body":1}]}',
-                                    headers=(JSON, "X-Forwarded-Prefix: /wrong"))
-            self.assertEqual(answer.status, 201, answer)
-            self.assertTrue(answer.headers["location"].startswith(path + "?ids="), answer)
-            answer = self.proxy.ask("GET", path + "?echo=true")
-            self.assertTrue(messages(answer)[0]["href"].startswith(path + "/"), answer)
-            answer = self.proxy.ask("GET", prefix + "/identity/v3", headers=("X-Forwarded-Proto: http",))
-            self.assertIn('"https://%s%s/identity/v3' % (NAME, prefix), answer.body.decode())
+            response = self.proxy.ask("POST", path, b'{"messages":[{"body":1}]}',
+                                      headers=(JSON, "X-Forwarded-Prefix: /wrong"))
+            self.assertEqual(response.status, 201, response)
+            self.assertTrue(response.headers["location"].startswith(path + "?ids="), response)
+            response = self.proxy.ask("GET", path + "?echo=true")
+            self.assertTrue(messages(response)[0]["href"].startswith(path + "/"), response)
+            response = self.proxy.ask("GET", prefix + "/identity/v3", headers=("X-Forwarded-Proto: http",))
+            self.assertIn('"https://%s%s/identity/v3' % (NAME, prefix), response.body.decode())
 
     def test_commands_work_below_a_path(self):
         """They follow no link out of it."""
@@ -170,13 +170,13 @@ class Behind:
         if self.proxy.notices:
             self.left()
             self.post_one()
-            answer = self.ask(claim(self.queue))
+            response = self.ask(claim(self.queue))
         else:
             self.post_one()
             eventually(lambda: self.claimed() == 1)
-            answer = self.ask(claim(self.queue, wait=LONG))
-        self.assertEqual(answer.status, 201, answer)
-        self.ask(request("DELETE", messages(answer)[0]["href"]))
+            response = self.ask(claim(self.queue, wait=LONG))
+        self.assertEqual(response.status, 201, response)
+        self.ask(request("DELETE", messages(response)[0]["href"]))
 
     def test_a_worker_that_leaves_over_http_1(self):
         def shut(client):
@@ -327,11 +327,11 @@ class Page(PageBehind):
         self.shows(Caddy)
 
 
-    def login_ends(self, name, answer):
-        """The proxy gives this answer to each request."""
+    def login_ends(self, name, response):
+        """The proxy gives this response to each request."""
         ended = self.shop.path(name)
         self.behind(Nginx, edit=lambda text: text.replace(
-            "server_name", "if (-f %s) { return %s; } server_name" % (ended, answer)))
+            "server_name", "if (-f %s) { return %s; } server_name" % (ended, response)))
         self.api.create("jobs")
         self.open("#/queues")
         self.until_text("#connection", "live")

@@ -62,9 +62,9 @@ class Shards(RedisCase):
         for name in names:
             api.post(name, "kept")
         with self.without_owner(names[1], self.cluster.nodes[1]):
-            for answer in (api.try_post(names[1], 1), api.answer("GET", names[1] + "/stats"),
-                           api.answer("POST", names[1] + "/claims", {})):
-                self.assert_unavailable(answer)
+            for response in (api.try_post(names[1], 1), api.response("GET", names[1] + "/stats"),
+                             api.response("POST", names[1] + "/claims", {})):
+                self.assert_unavailable(response)
             for name in (names[0], names[2]):
                 api.post(name, "well")
                 self.assertEqual(api.bodies(name), ["kept", "well"])
@@ -108,8 +108,8 @@ class Shards(RedisCase):
         source, target, _ = self.queues()
         self.dead_letter(api, source, target)
         self.cluster.nodes[1].kill()
-        answer = api.answer("POST", source + "/claims", {})
-        self.assertIn(answer.status, (204, 503))
+        response = api.response("POST", source + "/claims", {})
+        self.assertIn(response.status, (204, 503))
         self.cluster.nodes[1].start()
         self.cluster.wait_whole()
         self.becomes_well(api)
@@ -215,13 +215,13 @@ class Shards(RedisCase):
         api.post(names[0], "kept")
         self.cluster.nodes[2].stall()
         try:
-            asking = threading.Thread(target=lambda: answers.append(api.try_post(names[2], 1)))
-            answers = []
+            asking = threading.Thread(target=lambda: responses.append(api.try_post(names[2], 1)))
+            responses = []
             asking.start()
             self.assert_alive(api, 0.5)
             self.assertEqual(api.bodies(names[0]), ["kept"])
             asking.join()
-            self.assert_unavailable(answers[0])
+            self.assert_unavailable(responses[0])
             self.assertEqual(api.health(), 503)
         finally:
             self.cluster.nodes[2].go_on()
@@ -240,7 +240,7 @@ class Replaced(RedisCase):
             cluster.wait_in_step(primary)
             primary.stall()
             cluster.wait_new_primary(primary)
-            self.eventually(lambda: api.answer("GET", "q/stats").status == 200,
+            self.eventually(lambda: api.response("GET", "q/stats").status == 200,
                             "the new one is asked", 6)
             self.assertEqual(api.bodies("q"), ["kept"])
             self.eventually(lambda: api.health() == 200, "/readyz is 200", 6)
@@ -259,7 +259,8 @@ class Replaced(RedisCase):
                 refused = api.ask("POST", "q/messages", body, 503, headers)
                 self.assertEqual(refused["title"], "Outcome unknown")
             replica.go_on()
-            self.eventually(lambda: other.answer("POST", "q/messages", body, headers).status == 201,
+            self.eventually(lambda: other.response("POST", "q/messages", body,
+                                                   headers).status == 201,
                             "the replica has confirmed it")
             self.assertEqual(other.bodies("q"), ["once"])
             for api in (first, other):

@@ -472,7 +472,7 @@ class Trial:
             sum(len(one) for one in judge.lost_claims.values()), len(pops)))
         print("deletions: %d acknowledged, %d unknown, %d refused" % (
             deletions["ok"], deletions["unknown"], deletions["refused"] + deletions["denied"]))
-        print("in the end: %d messages; order: %d excused by claims without an answer" % (
+        print("in the end: %d messages; order: %d excused by claims without a response" % (
             len(judge.alive), judge.excused))
         self.report_times()
         reasons = sum((client.reasons for client in load.clients()), Counter())

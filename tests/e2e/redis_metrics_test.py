@@ -35,11 +35,11 @@ class Figures(unittest.TestCase):
         with Cluster(primaries=3, replicas_each=1) as cluster, \
                 Server("--store", cluster.url(replicas=1)) as server:
             for i in range(12):  # in several slots
-                answer = server.ask("POST", "/v2/queues/q%d/messages" % i,
-                                    b'{"messages":[{"body":1},{"body":2}]}')
-                self.assertEqual(answer.status, 201)
-            answer = server.ask("POST", "/v2/queues/q0/claims", b'{"ttl":60,"grace":60}')
-            self.assertEqual(answer.status, 201)
+                response = server.ask("POST", "/v2/queues/q%d/messages" % i,
+                                      b'{"messages":[{"body":1},{"body":2}]}')
+                self.assertEqual(response.status, 201)
+            response = server.ask("POST", "/v2/queues/q0/claims", b'{"ttl":60,"grace":60}')
+            self.assertEqual(response.status, 201)
             says = lambda name, **labels: value(server, name, **labels)  # noqa: E731
             self.assertEqual(says("claimd_messages_posted_total"), 24)
             eventually(lambda: says("claimd_queues") == 12)  # it is counted once a second at most
@@ -56,10 +56,10 @@ class Figures(unittest.TestCase):
             replica = cluster.replicas_of(cluster.primary_of("{p/q0}"))[0]
             replica.stall()
             try:
-                answer = server.ask("POST", "/v2/queues/q0/messages",
-                                    b'{"messages":[{"body":3}]}')
-                self.assertEqual(answer.status, 503)
-                self.assertIn(b"Outcome unknown", answer.body)
+                response = server.ask("POST", "/v2/queues/q0/messages",
+                                      b'{"messages":[{"body":3}]}')
+                self.assertEqual(response.status, 503)
+                self.assertIn(b"Outcome unknown", response.body)
                 self.assertGreater(says("claimd_redis_unconfirmed_total"), 0)
             finally:
                 replica.go_on()

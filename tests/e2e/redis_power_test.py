@@ -48,7 +48,7 @@ class Power(RedisCase):
         eventually(lambda: primary.info("replication")["role"] == "master", "it is back")
         eventually(lambda: replica.info("replication").get("master_link_status") == "up",
                    "its replica follows it")
-        eventually(lambda: api.answer("GET", "q/messages?echo=true").status == 200, "it serves")
+        eventually(lambda: api.response("GET", "q/messages?echo=true").status == 200, "it serves")
         return api.bodies("q")
 
     def test_synced_messages_always_exist(self):

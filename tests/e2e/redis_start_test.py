@@ -44,7 +44,7 @@ class Somewhere(RedisCase):
         self.refused("redis://nobody.invalid", "store: ", "nobody.invalid")
 
     def against(self, speak):
-        """The refusal where speak(socket) answers."""
+        """The refusal where speak(socket) responses."""
         with socket.create_server(("127.0.0.1", 0)) as listener:
             def serve():
                 while True:
@@ -221,13 +221,13 @@ class Login(RedisCase):
         except RuntimeError:
             self.refused(url, "channel", secret=SECRET)
             return
-        waiting = threading.Thread(target=api.answer, args=(
+        waiting = threading.Thread(target=api.response, args=(
             "POST", "q/claims", {}, ("Prefer: wait=2",)))
         waiting.start()
         api.await_waiter()
-        answer = api.try_post("q", "once")
+        response = api.try_post("q", "once")
         waiting.join()
-        self.assertEqual((answer.status, api.bodies("q")), (201, ["once"]))
+        self.assertEqual((response.status, api.bodies("q")), (201, ["once"]))
 
     def test_the_password_is_changed_while_it_serves(self):
         api = self.serve("redis://:%s@%s?patience_ms=200" % (SECRET_IN_URL, self.address))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""claimd on one Redis that has troubles: what it answers meanwhile, and that it recovers by
+"""claimd on one Redis that has troubles: what it does meanwhile, and that it recovers by
 itself. And that what is large, odd or shared is as right there as in memory.
 
     redis_test.py CLAIMD
@@ -26,8 +26,8 @@ class Away(RedisCase):
     """The only Redis is not there, or says nothing."""
 
     def assert_all_is_refused(self, api):
-        for answer in ask_everything(api):
-            self.assert_unavailable(answer)
+        for response in ask_everything(api):
+            self.assert_unavailable(response)
         self.assertEqual(api.health(), 503)
         self.assert_alive(api)
 
@@ -65,16 +65,16 @@ class Away(RedisCase):
         api = self.serve(node.url(patience_ms=10000))
         api.post("q", 1)
         node.kill()
-        answers = []
-        asking = threading.Thread(target=lambda: answers.extend(at_once(
-            [lambda: api.answer("GET", "q/stats"), lambda: api.try_post("q", 2),
+        responses = []
+        asking = threading.Thread(target=lambda: responses.extend(at_once(
+            [lambda: api.response("GET", "q/stats"), lambda: api.try_post("q", 2),
              lambda: api.try_post("r", 3)])))
         asking.start()
         time.sleep(1)
-        self.assertEqual(answers, [])
+        self.assertEqual(responses, [])
         node.start()
         asking.join()
-        self.assertEqual([answer.status for answer in answers], [200, 201, 201])
+        self.assertEqual([response.status for response in responses], [200, 201, 201])
         self.assertEqual(api.bodies("q"), [1, 2])
 
     def test_it_hangs_and_goes_on(self):
@@ -85,13 +85,13 @@ class Away(RedisCase):
         posts = [lambda i=i: api.try_post("q", i) for i in range(12)]
         node.stall()
         self.addCleanup(node.go_on)
-        asking = threading.Thread(target=lambda: answers.extend(at_once(posts)))
-        answers = []
+        asking = threading.Thread(target=lambda: responses.extend(at_once(posts)))
+        responses = []
         asking.start()
         self.assert_alive(api, seconds=2)
         asking.join()
-        for answer in answers:
-            self.assert_unavailable(answer)
+        for response in responses:
+            self.assert_unavailable(response)
         self.assertEqual(api.health(), 503)
         node.go_on()
         self.becomes_well(api)
@@ -101,11 +101,11 @@ class Away(RedisCase):
         self.assertEqual(len(bodies), len(set(bodies)))
 
     def test_it_hangs_while_others_wait_for_a_message(self):
-        """Whoever looks after them must not be who answers the others."""
+        """Whoever looks after them must not hold up the others."""
         node = self.node()
         api = self.serve(node.url(**HANGING), "--workers", "1")
-        answers = []
-        waiting = threading.Thread(target=lambda: answers.append(api.answer(
+        responses = []
+        waiting = threading.Thread(target=lambda: responses.append(api.response(
             "POST", "q/claims", {"ttl": 1, "grace": 60}, headers=WAIT)))
         waiting.start()
         api.await_waiter()
@@ -115,10 +115,10 @@ class Away(RedisCase):
         self.assert_alive(api, seconds=3)
         node.go_on()
         waiting.join()
-        if answers[0].status == 201:
-            self.assertEqual(json.loads(answers[0].body)["messages"][0]["body"], "late")
+        if responses[0].status == 201:
+            self.assertEqual(json.loads(responses[0].body)["messages"][0]["body"], "late")
         else:  # it was asking just then
-            self.assert_unavailable(answers[0])
+            self.assert_unavailable(responses[0])
         self.becomes_well(api)
         self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
 
@@ -159,12 +159,12 @@ class Away(RedisCase):
         node = self.node()
         api = self.serve(node.url(**QUICK))
         api.post("r", 1)
-        answers = []
+        responses = []
 
         def claims():  # workers repeat a claim after a 503: Redis may go away in the middle of it
-            answers.append(api.answer("POST", "q/claims", {"ttl": 300, "grace": 60},
-                                      headers=WAIT))
-            return answers[-1].status != 503
+            responses.append(api.response("POST", "q/claims", {"ttl": 300, "grace": 60},
+                                          headers=WAIT))
+            return responses[-1].status != 503
 
         waiting = threading.Thread(target=lambda: self.eventually(claims, "it claims"),
                                    daemon=True)
@@ -175,7 +175,7 @@ class Away(RedisCase):
         api.post("q", "late")
         waiting.join(10)
         self.assertFalse(waiting.is_alive(), "nothing has woken the waiter")
-        self.assertEqual(json.loads(answers[-1].body)["messages"][0]["body"], "late")
+        self.assertEqual(json.loads(responses[-1].body)["messages"][0]["body"], "late")
 
     def test_it_loads_what_it_has(self):
         node = self.node(**SLOW_TO_LOAD)
@@ -212,7 +212,7 @@ class Away(RedisCase):
         api.post("q", 1)
         node.say("CONFIG", "SET", "min-replicas-to-write", 1)
         self.assert_unavailable(api.try_post("q", 2))
-        self.assert_unavailable(api.answer("POST", "q/claims", {}))
+        self.assert_unavailable(api.response("POST", "q/claims", {}))
         self.assertEqual(api.bodies("q"), [1])
         node.say("CONFIG", "SET", "min-replicas-to-write", 0)
         self.becomes_well(api)
@@ -224,7 +224,7 @@ class Away(RedisCase):
         api.post("q", 1)
         node.say("REPLICAOF", "127.0.0.1", free_port())
         self.assert_unavailable(api.try_post("q", 2))
-        self.assert_unavailable(api.answer("POST", "q/claims", {}))
+        self.assert_unavailable(api.response("POST", "q/claims", {}))
         self.assert_alive(api)
         self.assertEqual(api.health(), 503, "nothing can be changed")
         node.say("REPLICAOF", "NO", "ONE")
@@ -245,8 +245,8 @@ class Meddling(RedisCase):
         with self.redis.connect() as other:
             other.send("EVAL", "while true do end", 0)
             eventually(self.is_busy, "it is busy")
-            for answer in ask_everything(self.api):
-                self.assert_unavailable(answer)
+            for response in ask_everything(self.api):
+                self.assert_unavailable(response)
             self.assertEqual(self.api.health(), 503)
             self.assert_alive(self.api)
             self.redis.say("SCRIPT", "KILL")
@@ -269,12 +269,12 @@ class Meddling(RedisCase):
             number = 0
             while not over.is_set():
                 number += 1
-                answer = self.api.try_post("q", [i, number])
-                statuses[answer.status] = statuses.get(answer.status, 0) + 1
-                if answer.status == 201:
+                response = self.api.try_post("q", [i, number])
+                statuses[response.status] = statuses.get(response.status, 0) + 1
+                if response.status == 201:
                     posted.append([i, number])
                 else:
-                    self.assert_unavailable(answer)
+                    self.assert_unavailable(response)
 
         def all_of_them():
             over.wait(seconds)
@@ -326,8 +326,8 @@ class Meddling(RedisCase):
         self.redis.say("CLIENT", "PAUSE", 1000)
         begun = time.monotonic()
         self.assert_alive(self.api, 0.5)
-        answer = self.api.try_post("q", 2)
-        self.assertIn(answer.status, (201, 503))
+        response = self.api.try_post("q", 2)
+        self.assertIn(response.status, (201, 503))
         self.assertLess(time.monotonic() - begun, 5)
         self.becomes_well(self.api)
 
@@ -335,14 +335,14 @@ class Meddling(RedisCase):
         """That queue cannot be used; the others can."""
         self.api.post("before", 1)
         self.redis.say("SET", "claimd:1:{p/q}:q", "x")
-        for answer in ask_everything(self.api)[1:]:
-            if answer.status not in (200, 201):  # of what is not about that queue
-                self.assert_unavailable(answer)
+        for response in ask_everything(self.api)[1:]:
+            if response.status not in (200, 201):  # of what is not about that queue
+                self.assert_unavailable(response)
         self.assert_unavailable(self.api.try_post("q", 1))
-        self.assert_unavailable(self.api.answer("POST", "q/claims", {}))
-        self.assert_unavailable(self.api.answer("GET", "q/stats"))
-        self.assert_unavailable(self.api.answer("PUT", "q", {}))
-        self.assert_unavailable(self.api.answer("DELETE", "q"))
+        self.assert_unavailable(self.api.response("POST", "q/claims", {}))
+        self.assert_unavailable(self.api.response("GET", "q/stats"))
+        self.assert_unavailable(self.api.response("PUT", "q", {}))
+        self.assert_unavailable(self.api.response("DELETE", "q"))
         self.assertEqual(self.redis.say("GET", "claimd:1:{p/q}:q"), "x")
         self.assert_well(self.api)
         self.assertEqual(self.api.bodies("before"), [1])
@@ -356,7 +356,7 @@ class Meddling(RedisCase):
         self.redis.say("DEL", "claimd:1:{p/broken}:q")
         self.redis.say("SET", "claimd:1:{p/broken}:q", "x")
         self.assertIn("whole", self.api.names())
-        detailed = self.api.answer("GET", "?detailed=true")
+        detailed = self.api.response("GET", "?detailed=true")
         if detailed.status != 503:
             self.assertIn(b'"whole"', detailed.body)
 
@@ -365,7 +365,7 @@ class Meddling(RedisCase):
         self.api.post("old", 1)
         self.redis.say("RENAME", "claimd:1:{p}:n", "claimd:1:{p}:kept")
         self.redis.say("SET", "claimd:1:{p}:n", "x")
-        self.assert_unavailable(self.api.answer("GET", ""))
+        self.assert_unavailable(self.api.response("GET", ""))
         self.assert_unavailable(self.api.try_post("new", 1))
         self.api.post("old", 2)
         self.redis.say("RENAME", "claimd:1:{p}:kept", "claimd:1:{p}:n")
@@ -378,7 +378,7 @@ class Meddling(RedisCase):
         self.api.post("q", 1)
         self.redis.say("RENAME", "claimd:1:{p}:n", "claimd:1:{p}:kept")
         self.redis.say("SET", "claimd:1:{p}:n", "x")
-        self.assert_unavailable(self.api.answer("DELETE", "q"))
+        self.assert_unavailable(self.api.response("DELETE", "q"))
         self.redis.say("RENAME", "claimd:1:{p}:kept", "claimd:1:{p}:n")
         self.api.ask("DELETE", "q", status=204)
         self.assertEqual(self.api.names(), [])
@@ -399,10 +399,10 @@ class Full(RedisCase):
 
     def test_posts_are_refused_and_it_recovers(self):
         self.fill()
-        for answer in (self.api.try_post("q", 1), self.api.answer("PUT", "r", {}),
-                       self.api.try_post("s", 1)):
-            self.assert_unavailable(answer)
-            self.assertEqual(answer.headers["retry-after"], "5", answer)  # over budget
+        for response in (self.api.try_post("q", 1), self.api.response("PUT", "r", {}),
+                         self.api.try_post("s", 1)):
+            self.assert_unavailable(response)
+            self.assertEqual(response.headers["retry-after"], "5", response)  # over budget
         self.redis.say("CONFIG", "SET", "maxmemory", 0)
         self.becomes_well(self.api)
         self.assertEqual(self.api.bodies("q"), list(range(10)))
@@ -455,7 +455,7 @@ class Full(RedisCase):
         self.assertEqual(send("PUT", "/v1/queues/q/metadata", a=1).status, 204)
         self.assertEqual(send("POST", "/claimd/queues/q/pause", claims=True).status, 200)
         self.fill()
-        self.assertEqual(self.api.answer("POST", "q/claims", {}).status, 204)
+        self.assertEqual(self.api.response("POST", "q/claims", {}).status, 204)
         self.assert_unavailable(send("PUT", "/v1/queues/q/metadata", a=12))
         self.assertEqual(send("PUT", "/v1/queues/q/metadata", a=2).status, 204)
         self.assertEqual(send("POST", "/claimd/queues/q/pause", claims=False).status, 200)
@@ -475,9 +475,9 @@ class Full(RedisCase):
         self.assert_unavailable(refused)
         self.assertEqual(refused.headers["retry-after"], "5", refused)
         self.assertEqual(self.claimed(), 4)
-        answer = self.finish(delete=ids[:1], release=[{"id": ids[1], "reason": "no memory"}],
-                             renew={"ttl": 300})
-        self.assertEqual(answer.status, 200, answer)
+        response = self.finish(delete=ids[:1], release=[{"id": ids[1], "reason": "no memory"}],
+                               renew={"ttl": 300})
+        self.assertEqual(response.status, 200, response)
         self.assertEqual(self.claimed(), 2)
         self.assertEqual(self.api.bodies("q"), list(range(1, 10)))
 
@@ -553,10 +553,10 @@ class Two(RedisCase):
     def test_a_queue_paused_at_one_is_paused_at_the_other(self):
         self.one.post("q", "old")
         self.pause(self.one, claims=True, posts=True)
-        answer = self.other.answer("POST", "q/claims", {})
-        self.assertEqual((answer.status, answer.headers["claimd-paused"]), (204, "claims"))
-        answer = self.other.try_post("q", "new")
-        self.assertEqual((answer.status, answer.headers["claimd-paused"]), (503, "posts"))
+        response = self.other.response("POST", "q/claims", {})
+        self.assertEqual((response.status, response.headers["claimd-paused"]), (204, "claims"))
+        response = self.other.try_post("q", "new")
+        self.assertEqual((response.status, response.headers["claimd-paused"]), (503, "posts"))
         self.pause(self.other, claims=False, posts=False)
         self.one.post("q", "new")
         self.assertEqual(len(self.one.claim("q", 2)[1]), 2)

@@ -29,9 +29,9 @@ def ask(method, path, body=None, client=%r, url="CLAIMD_URL"):
     server = http.client.HTTPConnection(os.environ[url][7:])
     server.request(method, path, None if body is None else json.dumps(body),
                    {"Client-ID": client, "X-Project-ID": "p", "Content-Type": "application/json"})
-    answer = server.getresponse()
-    text = answer.read()
-    assert answer.status < 300, (answer.status, text)
+    response = server.getresponse()
+    text = response.read()
+    assert response.status < 300, (response.status, text)
     return json.loads(text) if text else None
 def post(queue="jobs", **more):
     return ask("POST", "/v2/queues/%%s/messages" %% queue,
@@ -330,7 +330,7 @@ class Reports(unittest.TestCase):
                 self.await_report(process)
                 self.assert_ended(process, number)
 
-    def test_it_can_be_ended_while_a_server_does_not_answer(self):
+    def test_it_can_be_ended_while_a_server_does_not_respond(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             with running("--fail-on-leak", script=READY + "sys.stdin.read()",
                          stdin=subprocess.PIPE) as process:
@@ -339,7 +339,7 @@ class Reports(unittest.TestCase):
                 self.await_report(process)
                 self.assert_ended(process, number)
 
-    def test_it_dies_with_its_parent_while_a_server_does_not_answer(self):
+    def test_it_dies_with_its_parent_while_a_server_does_not_respond(self):
         parent = subprocess.Popen(
             ("/usr/bin/python3", "-c", "import subprocess, sys, time\n"
              "p = subprocess.Popen(sys.argv[1:])\nprint(p.pid, flush=True)\n"

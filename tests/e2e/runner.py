@@ -136,10 +136,10 @@ class WorkCase(unittest.TestCase):
 
     def ask(self, method, path, document=None, status=None, headers=()):
         body = None if document is None else json.dumps(document).encode()
-        answer = self.server.ask(method, path, body, headers=headers)
+        response = self.server.ask(method, path, body, headers=headers)
         if status is not None:
-            self.assertEqual(answer.status, status, answer)
-        return json.loads(answer.body) if answer.body else None
+            self.assertEqual(response.status, status, response)
+        return json.loads(response.body) if response.body else None
 
     def queue(self, **metadata):
         self.ask("PUT", QUEUE, {"_" + name: value for name, value in metadata.items()}, 201)

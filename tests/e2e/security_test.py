@@ -233,9 +233,9 @@ class NotProtected(unittest.TestCase):
             self.ask(server, post("q"))
             for origin in (b"http://other.example", b"null", b"", b"http://127.0.0.1:1",
                            b"127.0.0.1:8888"):
-                answer = self.ask(server, self.CLAIM % (b"127.0.0.1:8888", origin))
-                self.assertEqual(answer.status, 403, origin)
-                self.assertFalse([name for name in answer.headers
+                response = self.ask(server, self.CLAIM % (b"127.0.0.1:8888", origin))
+                self.assertEqual(response.status, 403, origin)
+                self.assertFalse([name for name in response.headers
                                   if name.startswith("access-control")])
             own = self.CLAIM % (b"127.0.0.1:8888", b"http://127.0.0.1:8888")
             self.assertEqual(self.ask(server, own).status, 201)
@@ -247,12 +247,12 @@ class NotProtected(unittest.TestCase):
                                    ("POST", "/claimd/reset"), ("GET", "/v2/queues")):
                 for other in ("Origin: http://other.example", "Sec-Fetch-Site: cross-site"):
                     with self.subTest(target=target, header=other):
-                        answer = self.ask(server, request(method, target, headers=[other]))
-                        self.assertEqual(answer.status, 403, answer)
+                        response = self.ask(server, request(method, target, headers=[other]))
+                        self.assertEqual(response.status, 403, response)
                 for own in ("Sec-Fetch-Site: none", "Sec-Fetch-Site: same-origin"):
                     with self.subTest(target=target, header=own):
-                        answer = self.ask(server, request(method, target, headers=[own]))
-                        self.assertIn(answer.status, (200, 204), answer)
+                        response = self.ask(server, request(method, target, headers=[own]))
+                        self.assertIn(response.status, (200, 204), response)
 
     def test_a_page_of_another_site_may_link_to_the_page(self):
         with Server("--ui") as server:
@@ -274,10 +274,10 @@ class NotProtected(unittest.TestCase):
                                    ("GET", "/nowhere")):
                 with self.subTest(method=method, target=target):
                     for host in (b"evil.example:%d" % server.port, b"localhost.evil.example"):
-                        answer = self.ask(server, self.called(host, method, target))
-                        self.assertEqual(answer.status, 403)
-                        self.assertIn(b'Host is \\"%s\\"' % host, answer.body)
-                        self.assertIn(b"allowed_hosts", answer.body)
+                        response = self.ask(server, self.called(host, method, target))
+                        self.assertEqual(response.status, 403)
+                        self.assertIn(b'Host is \\"%s\\"' % host, response.body)
+                        self.assertIn(b"allowed_hosts", response.body)
             for host in (b"127.0.0.1:%d" % server.port, b"localhost", b"[::1]:1", b"MQ.example.org"):
                 self.assertEqual(self.ask(server, self.called(host, "GET", "/v2/queues")).status, 200)
             old = b"GET /livez HTTP/1.0\r\n\r\n"
@@ -305,7 +305,7 @@ class NotProtected(unittest.TestCase):
                 server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
             self.assertEqual(server.ask("GET", "/metrics").status, 200)
 
-    def test_the_body_of_a_stranger_is_read_before_the_answer(self):
+    def test_the_body_of_a_stranger_is_read_before_the_response(self):
         with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server, \
                 server.connect() as client:
             data = post("q", headers=["Expect: 100-continue"])

@@ -38,9 +38,9 @@ class Sharing(unittest.TestCase):
         """The headers of those who hold a grant."""
         with server.connect() as client:
             client.send(request("POST", "/v2/queues/q/share", SHARE, headers=headers))
-            answer = client.response()
-        self.assertEqual(answer.status, 200, answer.body)
-        grant = json.loads(answer.body)
+            response = client.response()
+        self.assertEqual(response.status, 200, response.body)
+        grant = json.loads(response.body)
         return ["URL-Signature: " + grant["signature"], "URL-Expires: " + grant["expires"],
                 "URL-Methods: " + ",".join(grant["methods"]),
                 "URL-Paths: " + ",".join(grant["paths"])]

@@ -70,9 +70,9 @@ class Case(unittest.TestCase):
                        body=b'{"messages":[{"body":{"n":%d},"ttl":3000}]}' % i)
         server.ask("POST", "/v2/queues/other/messages",
                    body=b'{"messages":[{"body":1,"ttl":3000}]}')
-        answer = server.ask("POST", "/v2/queues/q/claims?limit=3",
-                            body=b'{"ttl":3000,"grace":60}')
-        return json.loads(answer.body)["messages"][1]["href"]
+        response = server.ask("POST", "/v2/queues/q/claims?limit=3",
+                              body=b'{"ttl":3000,"grace":60}')
+        return json.loads(response.body)["messages"][1]["href"]
 
 
 class Seeds(Case):
@@ -174,9 +174,9 @@ class Together(Case):
                 states = [self.state(name, n) for n, name in enumerate(names)]
                 for _ in range(10):
                     with concurrent.futures.ThreadPoolExecutor() as pool:
-                        answers = list(pool.map(lambda text: server.ask(
+                        responses = list(pool.map(lambda text: server.ask(
                             "PUT", "/claimd/state?project=p", body=text), 2 * states))
-                    self.assertEqual([answer.status for answer in answers], 4 * [204])
+                    self.assertEqual([response.status for response in responses], 4 * [204])
                     found = self.bodies(server)
                     self.assertIn(found, [40 * [3 * [n]] for n in (0, 1)])
 
@@ -187,9 +187,9 @@ class Together(Case):
                     put = pool.submit(server.ask, "PUT", "/claimd/state?project=p",
                                       body=self.state("q%d", n))
                     for i in range(39, -1, -1):
-                        answer = server.ask("POST", "/v2/queues/q%d/messages" % i,
-                                            body=b'{"messages":[{"body":"posted","ttl":300}]}')
-                        self.assertEqual(answer.status, 201)
+                        response = server.ask("POST", "/v2/queues/q%d/messages" % i,
+                                              body=b'{"messages":[{"body":"posted","ttl":300}]}')
+                        self.assertEqual(response.status, 201)
                     self.assertEqual(put.result().status, 204)
                 for bodies in self.bodies(server):
                     self.assertEqual(bodies[:3], 3 * [n])
@@ -247,8 +247,8 @@ class Dumps(Case):
     def test_a_journal_whose_clock_is_ahead_is_dumped_at_its_time(self):
         journal = self.path("journal")
         with Server("--ci", "--journal", journal) as server:
-            answer = server.ask("PUT", "/claimd/clock", body=b'{"ahead_seconds":1000000}')
-            self.assertEqual(answer.status, 200)
+            response = server.ask("PUT", "/claimd/clock", body=b'{"ahead_seconds":1000000}')
+            self.assertEqual(response.status, 200)
             self.fill(server)
         dumped = self.dump("--journal", journal)
         message = next(json.loads(line)["message"] for line in dumped.splitlines()

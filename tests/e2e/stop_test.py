@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from harness import Server, post, request  # noqa: E402
 
 PRODUCERS = 6
-ENOUGH = 300  # answers a producer must have had before the signal comes
+ENOUGH = 300  # responses a producer must have had before the signal comes
 PAGE = 10000  # as many as one producer can post: the observer has one look
 
 
@@ -44,9 +44,9 @@ class Producer(threading.Thread):
             while self.sent + self.depth <= PAGE:
                 self.client.send(b"".join(self.message() for _ in range(self.depth)))
                 for _ in range(self.depth):
-                    answer = self.client.response()
-                    if answer.status != 201:
-                        self.failure = answer
+                    response = self.client.response()
+                    if response.status != 201:
+                        self.failure = response
                         return
                     self.answered += 1
                 if self.answered >= ENOUGH:
@@ -70,12 +70,12 @@ class Observer:
 
     def finish(self):
         """The total of the statistics, and the bodies of all messages."""
-        answers = []
+        responses = []
         for client in self.clients:
             client.send(b"}")
-            answers.append(json.loads(client.response().body)["messages"])
+            responses.append(json.loads(client.response().body)["messages"])
             client.close()
-        return answers[0]["total"], [message["body"] for message in answers[1]]
+        return responses[0]["total"], [message["body"] for message in responses[1]]
 
 
 class Stop(unittest.TestCase):
@@ -100,14 +100,14 @@ class Stop(unittest.TestCase):
         return zip(producers, seen)
 
     def test_the_final_count_has_exactly_the_answered_requests(self):
-        """A producer that waits for each answer always knows: no answer, no message."""
+        """A producer that waits for each response always knows: no response, no message."""
         for producer, (total, bodies) in self.stop_under_load(depth=1):
             self.assertGreaterEqual(producer.answered, ENOUGH)
             self.assertEqual(bodies, list(range(1, producer.answered + 1)))
             self.assertEqual(total, len(bodies))
 
     def test_nothing_that_was_answered_in_a_pipeline_is_missing(self):
-        """Answers to a pipeline may be cut off on their way, but nothing is skipped."""
+        """Responses to a pipeline may be cut off on their way, but nothing is skipped."""
         for producer, (total, bodies) in self.stop_under_load(depth=50):
             self.assertGreaterEqual(producer.answered, ENOUGH)
             self.assertEqual(bodies, list(range(1, total + 1)))

@@ -56,8 +56,8 @@ class Streams(Case):
     def test_a_request_that_fails_at_first_gets_its_error(self):
         with self.server.connect() as client:
             client.send(request("GET", "/claimd/queues/none/claims", headers=STREAM))
-            answer = client.response()
-            self.assertEqual((answer.status, answer.headers["content-type"]), (404, "application/json"))
+            response = client.response()
+            self.assertEqual((response.status, response.headers["content-type"]), (404, "application/json"))
 
     def test_a_server_that_stops_ends_all_streams(self):
         viewers = [Viewer(self.server) for _ in range(20)]
@@ -106,8 +106,8 @@ class Few(Case):
     def test_the_response_is_no_stream(self):
         with self.server.connect() as client:
             client.send(request("GET", "/claimd/queues", headers=STREAM))
-            answer = client.response()
-            self.assertEqual((answer.status, answer.headers["content-type"]), (200, "application/json"))
+            response = client.response()
+            self.assertEqual((response.status, response.headers["content-type"]), (200, "application/json"))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Wire(asyncio.Protocol):
         self.read = self.read[end:]
         self.subscriber.take(self, line.split(b" ")[1].decode(), json.loads(body))
 
-    def answer(self, status, *headers):
+    def respond(self, status, *headers):
         lines = ["HTTP/1.1 %d -" % status, "Content-Length: 0", *headers, "", ""]
         self.transport.write("\r\n".join(lines).encode())
 
@@ -89,7 +89,7 @@ class Subscriber:
         self.heard = []      # numbers of messages that it has answered well
         self.notices = []    # other documents
         self.strayed = 0     # requests for other paths than its own
-        self.flooded = 0     # bytes that were sent of answers without end
+        self.flooded = 0     # bytes that were sent of responses without end
         self.fails = 0       # "recovering": so often
         self.busy_every = 1  # "busy": so many messages from one 429 to the next
         self.busy_at = set()
@@ -109,14 +109,14 @@ class Subscriber:
             self.strayed += 1
         if document["Message_Type"] != "Notification":
             self.notices.append(document)
-            wire.answer(200)
+            wire.respond(200)
             return
         self.asked += 1
         MANNERS[self.manner](self, wire, document["body"]["n"])
 
     def well(self, wire, number):
         self.heard.append(number)
-        wire.answer(200)
+        wire.respond(200)
 
     def silent(self, _wire, _number):
         pass
@@ -126,13 +126,13 @@ class Subscriber:
         wire.trickle()
 
     def redirect(self, wire, _number):
-        wire.answer(302, "Location: " + self.url.replace("/hook", "/elsewhere"))
+        wire.respond(302, "Location: " + self.url.replace("/hook", "/elsewhere"))
 
     def close(self, wire, _number):
         wire.transport.abort()
 
     def gone(self, wire, _number):
-        wire.answer(410)
+        wire.respond(410)
 
     def flood(self, wire, _number):
         wire.begin(FLOOD_BYTES)
@@ -142,7 +142,7 @@ class Subscriber:
     def recovering(self, wire, number):
         if self.fails > 0:
             self.fails -= 1
-            wire.answer(500)
+            wire.respond(500)
         else:
             self.well(wire, number)
 
@@ -154,7 +154,7 @@ class Subscriber:
         if number % self.busy_every == 0 and number not in self.busy_at:
             self.busy_at.add(number)
             self.waits_since = None if wire.old else now
-            wire.answer(429, "Retry-After: %d" % RETRY_AFTER_S)
+            wire.respond(429, "Retry-After: %d" % RETRY_AFTER_S)
         else:
             self.well(wire, number)
 

@@ -8,12 +8,12 @@ posted, and the server is killed and started again on its journal. When all who 
 everything, those who never are must still be tried. Then these become well, too, and all is
 judged, by what they have heard and by what the server says of their progress:
 
-    lost      answered 201, and a subscriber that answers was not told
+    lost      answered 201, and a working subscriber did not get it
     order     somebody heard messages in another order, repeats left out
     repeats   more than REPEATS of a subscriber and kill
     sum       delivered, given up, fallen out and behind are not what was posted
     held up   who is well had to wait until the others were given up
-    manner    what is to come of this kind of answer has not
+    manner    what is to come of this kind of response has not
 
     SUBSCRIBERS_MESSAGES   how many messages (600)
     SUBSCRIBERS_KILLS      how many kills (3)
@@ -42,7 +42,7 @@ REPEATS = 16     # of a subscriber and kill: UNLOGGED_MAX of src/engine/delivery
 BATCH = 20       # messages a post
 AHEAD = 400      # messages that are posted before those who are well have heard them
 WAITS = 5        # times that one of them says 429
-FLOOD_MOST = 64 << 20  # bytes that may be on their way of one endless answer
+FLOOD_MOST = 64 << 20  # bytes that may be on their way of one endless response
 PATIENCE_S = 120  # for anything at all to happen
 KEY = "0123456789abcdef" * 2
 # Tried again once at once, then twice within five seconds, and given up.
@@ -127,19 +127,19 @@ class Trial:
         for one in self.subscribers.all:
             policy = {"recovering": STUBBORN, "busy": STUBBORN}.get(one.name, HASTY)
             options = {} if one in self.well else {"_retry_policy": policy}
-            answer = self.ask("POST", "/v2/queues/q/subscriptions",
-                              {"subscriber": one.url, "options": options, "ttl": 86400})
-            if answer.status != 201:
-                raise RuntimeError("%s is refused: %r" % (one.name, answer))
-            self.ids[one] = json.loads(answer.body)["subscription_id"]
+            response = self.ask("POST", "/v2/queues/q/subscriptions",
+                                {"subscriber": one.url, "options": options, "ttl": 86400})
+            if response.status != 201:
+                raise RuntimeError("%s is refused: %r" % (one.name, response))
+            self.ids[one] = json.loads(response.body)["subscription_id"]
         for one in self.subscribers.all:
             until(lambda: one.notices, lambda: None, one.name + " is not asked")
             notice = one.notices[0]
             names = ("URL-Signature", "URL-Methods", "URL-Paths", "URL-Expires")
-            answer = self.ask("PUT", notice["URL-Paths"], notice["SubscribeBody"],
-                              ["%s: %s" % (name, notice[name]) for name in names])
-            if answer.status != 204:
-                raise RuntimeError("%s cannot confirm: %r" % (one.name, answer))
+            response = self.ask("PUT", notice["URL-Paths"], notice["SubscribeBody"],
+                                ["%s: %s" % (name, notice[name]) for name in names])
+            if response.status != 204:
+                raise RuntimeError("%s cannot confirm: %r" % (one.name, response))
 
     def misbehave(self):
         for one in self.stuck:
@@ -174,16 +174,16 @@ class Trial:
                     {"messages": [{"body": {"n": n}, "ttl": 86400} for n in batch]}),
                     {"Client-ID": "5ca1ab1e-0000-4000-8000-000000000000",
                      "X-Project-ID": "p"})
-                answer = connection.getresponse()
-                answer.read()
+                response = connection.getresponse()
+                response.read()
             except (OSError, http.client.HTTPException):
                 self.unknown += batch
                 port = None
                 continue
-            if answer.status == 201:
+            if response.status == 201:
                 self.acknowledged += batch
             else:
-                self.failures.append("a post is answered %d" % answer.status)
+                self.failures.append("a post is answered %d" % response.status)
 
     def delivered(self):
         return sum(len(one.heard) for one in self.well)
@@ -205,8 +205,8 @@ class Trial:
 
     def progress(self, one):
         """None: it is not subscribed any more."""
-        answer = self.ask("GET", "/claimd/queues/q/subscriptions?limit=20")
-        views = {view["id"]: view for view in json.loads(answer.body)["subscriptions"]}
+        response = self.ask("GET", "/claimd/queues/q/subscriptions?limit=20")
+        views = {view["id"]: view for view in json.loads(response.body)["subscriptions"]}
         return views.get(self.ids[one])
 
     def wait_for_given_up(self):
@@ -227,7 +227,7 @@ class Trial:
               lambda: sum(len(one.heard) for one in rest), "those who are well again")
 
     def judge_heard(self, one):
-        """Who answers well has heard everything, in order. How many repeats."""
+        """Who responds well has heard everything, in order. How many repeats."""
         first = list(dict.fromkeys(one.heard))
         missing = set(self.acknowledged) - set(first)
         repeats = len(one.heard) - len(first)
@@ -270,7 +270,7 @@ class Trial:
             self.failures.append("manner: 500 was not tried again")
         for one in self.stuck:
             if one.name == "flood" and not 0 < one.flooded / one.asked < FLOOD_MOST:
-                self.failures.append("manner: %d bytes of %d answers were taken" %
+                self.failures.append("manner: %d bytes of %d responses were taken" %
                                      (one.flooded, one.asked))
 
     def judge(self):

@@ -174,8 +174,8 @@ class Replays(Supervised):
         self.start()
         body = b'{"messages":[%s]}' % b",".join([b'{"body":1}'] * 20_000)
         for _ in range(posts):
-            answer = self.server.ask("POST", "/v2/queues/q/messages", body)
-            self.assertEqual(answer.status, 201, answer)
+            response = self.server.ask("POST", "/v2/queues/q/messages", body)
+            self.assertEqual(response.status, 201, response)
         self.crash()
         self.heard()
 

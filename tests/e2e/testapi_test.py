@@ -21,9 +21,9 @@ MINUTE = b'{"ttl":60,"grace":60}'
 
 class TestApi(unittest.TestCase):
     def call(self, server, method, target, body=None, headers=(), status=200):
-        answer = server.ask(method, target, body, headers=headers)
-        self.assertEqual(answer.status, status, answer.body)
-        return json.loads(answer.body) if answer.body else None
+        response = server.ask(method, target, body, headers=headers)
+        self.assertEqual(response.status, status, response.body)
+        return json.loads(response.body) if response.body else None
 
     def freeze(self, server):
         self.call(server, "PUT", "/claimd/clock", b'{"state":"frozen"}')

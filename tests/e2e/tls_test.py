@@ -112,7 +112,7 @@ class Served(unittest.TestCase):
                 claimed = server.ask("POST", "/v2/queues/%s/claims" % end, b"{}")
                 self.assertEqual(claimed.status, 201)
 
-    def test_large_bodies_and_answers_to_slow_readers(self):
+    def test_large_bodies_and_responses_to_slow_readers(self):
         body = b'{"messages":[{"body":"%s"}]}' % (b"x" * 262000)
         with Secure("--max-messages-post-size", "1M") as server, server.connect() as client:
             for _ in range(4):
@@ -124,16 +124,16 @@ class Served(unittest.TestCase):
                 reader.send(request("GET", "/v2/queues/q/messages?limit=10&echo=true"))
             self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
             for reader in slow:
-                answer = reader.response()
-                self.assertGreater(len(answer.body), 1000000)
-                self.assertEqual(len(json.loads(answer.body)["messages"]), 4)
+                response = reader.response()
+                self.assertGreater(len(response.body), 1000000)
+                self.assertEqual(len(json.loads(response.body)["messages"]), 4)
                 reader.close()
 
     def test_the_identity_stub_names_itself_as_it_is_reached(self):
         with Secure("--identity-stub", listen="tls:127.0.0.1:0, 127.0.0.1:0") as server:
             plain = server.process.stdout.readline().rsplit(":", 1)[1]
-            answer = server.ask("GET", "/identity/v3")
-            self.assertIn(b'"https://localhost/identity/v3', answer.body)
+            response = server.ask("GET", "/identity/v3")
+            self.assertIn(b'"https://localhost/identity/v3', response.body)
             with Client(socket.AF_INET, ("127.0.0.1", int(plain))) as client:
                 client.send(request("GET", "/identity/v3"))
                 self.assertIn(b'"http://localhost/identity/v3', client.response().body)
@@ -221,8 +221,8 @@ class Refused(unittest.TestCase, Refusals):
                 Client(*server.endpoint(), context=TRUST)
             with server.connect() as client:
                 client.send(hello())
-                answer = client.rest()
-                self.assertTrue(answer == b"" or b" 400 " in answer, answer)
+                response = client.rest()
+                self.assertTrue(response == b"" or b" 400 " in response, response)
             self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
 
     def test_garbage_behind_a_handshake(self):
@@ -338,8 +338,8 @@ class Drain(unittest.TestCase):
             self.assertNotIn(b"HTTP", half.rest())
             self.assertEqual(silent.rest(), b"")
             client.send(post("q")[-1:])
-            answer = client.response()
-            self.assertEqual((answer.status, answer.headers["connection"]), (201, "close"))
+            response = client.response()
+            self.assertEqual((response.status, response.headers["connection"]), (201, "close"))
             self.assertEqual(server.wait(), 0)
 
     def test_one_that_waits_is_answered(self):

@@ -99,11 +99,11 @@ class Top(unittest.TestCase):
         self.assertEqual(self.server.stats("urgent")[2], 2)
 
     def test_redrive_of_the_dead_letters_of_a_queue(self):
-        answer = self.server.ask("PATCH", "/v2/queues/urgent", json.dumps(
+        response = self.server.ask("PATCH", "/v2/queues/urgent", json.dumps(
             [{"op": "add", "path": "/metadata/_max_claim_count", "value": 1},
              {"op": "add", "path": "/metadata/_dead_letter_queue", "value": "dead"}]).encode(),
             headers=["Content-Type: application/openstack-messaging-v2.0-json-patch"])
-        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(response.status, 200, response)
         claim = json.loads(self.run_command("claim", "urgent", "--limit", "2", "--json"))["claim"]
         self.run_command("release", "urgent", claim)
         self.commands.run("claim", "urgent")

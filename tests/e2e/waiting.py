@@ -44,20 +44,20 @@ def pop(queue, wait=None, version="v2", count=1):
                    headers=more)
 
 
-def messages(answer):
-    """Those of a claim's or a pop's answer, in any version; none of a 204."""
-    if answer.status == 204:
+def messages(response):
+    """Those of a claim's or a pop's response, in any version; none of a 204."""
+    if response.status == 204:
         return []
-    document = json.loads(answer.body)
+    document = json.loads(response.body)
     return document["messages"] if isinstance(document, dict) else document
 
 
-def bodies(answer):
-    return [message["body"] for message in messages(answer)]
+def bodies(response):
+    return [message["body"] for message in messages(response)]
 
 
-def applied(answer):
-    return answer.headers.get("preference-applied")
+def applied(response):
+    return response.headers.get("preference-applied")
 
 
 def send(server, data):
@@ -86,9 +86,9 @@ def put(server, queue, *values, delay=None, ttl=300):
     """Posts messages with these bodies."""
     more = {} if delay is None else {"delay": delay}
     document = {"messages": [{"body": value, "ttl": ttl, **more} for value in values]}
-    answer = server.ask("POST", "/v2/queues/%s/messages" % queue, json.dumps(document).encode())
-    if answer.status != 201:
-        raise AssertionError(answer)
+    response = server.ask("POST", "/v2/queues/%s/messages" % queue, json.dumps(document).encode())
+    if response.status != 201:
+        raise AssertionError(response)
 
 
 def attempts(server, queue):
@@ -129,25 +129,25 @@ class Case(unittest.TestCase):
         return client
 
     def take(self, client, *values, status=(200, 201)):
-        """Its answer, which must come soon and have messages with these bodies."""
+        """Its response, which must come soon and have messages with these bodies."""
         self.assertTrue(answered(client, AT_ONCE_S))
-        answer = client.response()
-        self.assertIn(answer.status, status, answer)
-        self.assertEqual(bodies(answer), list(values))
-        return answer
+        response = client.response()
+        self.assertIn(response.status, status, response)
+        self.assertEqual(bodies(response), list(values))
+        return response
 
-    def assert_nothing(self, answer):
-        """The answer of a request that found no message."""
-        self.assertIn(answer.status, (200, 204), answer)
-        self.assertEqual(messages(answer), [])
+    def assert_nothing(self, response):
+        """The response of a request that found no message."""
+        self.assertIn(response.status, (200, 204), response)
+        self.assertEqual(messages(response), [])
 
     def claimed(self, queue, terms=TERMS, limit=None):
         """The path of a claim that holds what there is in the queue."""
         with self.server.connect() as client:
             client.send(claim(queue, terms=terms, limit=limit))
-            answer = client.response()
-        self.assertEqual(answer.status, 201, answer)
-        return answer.headers["location"]
+            response = client.response()
+        self.assertEqual(response.status, 201, response)
+        return response.headers["location"]
 
 
 class Slots:
@@ -166,7 +166,7 @@ class Slots:
                 client.send(claim(self.queue, LONG))
                 if answered(client, 0.3 if i >= at_most else 0):
                     break
-            # Those who were refused have their answers by now or soon.
+            # Those who were refused have their responses by now or soon.
             settle(self.server)
             time.sleep(0.2)
             return sum(not answered(client) for client in clients)
@@ -195,7 +195,7 @@ print(sum(end == b"HTTP/1.1 204" for end in ends), flush=True)
 class Crowd:
     """A process with many connections, on each of which the same request was sent.
 
-    It tells, when all have been answered, how many of the answers were 204; killed, it is
+    It tells, when all have been answered, how many of the responses were 204; killed, it is
     gone with all its connections.
     """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Clients that wait and go away, that pipeline, or that do not take their answers: nothing
+"""Clients that wait and go away, that pipeline, or that do not take their responses: nothing
 is lost, and nothing is left over.
 
     waiting_attack_test.py CLAIMD
@@ -49,8 +49,8 @@ class GoneWhileWaiting(Case):
             go()
             client = self.waiter(claim("q", LONG))
             put(self.server, "q", "m")
-            answer = self.take(client, "m")
-            self.assertEqual(self.ask("DELETE", answer.headers["location"]).status, 204)
+            response = self.take(client, "m")
+            self.assertEqual(self.ask("DELETE", response.headers["location"]).status, 204)
             self.assertEqual(attempts(self.server, "q"), [1])
         eventually(lambda: slots.free(4) == 3)
         settle(self.server)  # those who have just tried the places have left them
@@ -151,8 +151,8 @@ class OneConnection(Case):
         self.take(client, 2)
         client.close()
 
-class LostAnswers(Case):
-    """An answer that does not reach its client."""
+class LostResponses(Case):
+    """A response that does not reach its client."""
 
     COUNT, SIZE = 100, 200000  # more than the kernel takes off the server's hands
     options = ("--max-messages-per-claim-or-pop", "100")
@@ -167,7 +167,7 @@ class LostAnswers(Case):
         client.send(data)
         return client
 
-    def test_a_claim_whose_answer_is_cut_is_released_at_once_and_counted(self):
+    def test_a_claim_whose_response_is_cut_is_released_at_once_and_counted(self):
         self.fill()
         for ask in (claim("big", limit=100), claim("big", LONG, limit=100),
                     claim_any("big", wait=LONG, limit=100)):
@@ -185,12 +185,12 @@ class LostAnswers(Case):
         next_one = self.waiter(claim("big", LONG, limit=5))
         client.reset()
         self.assertTrue(answered(next_one, AT_ONCE_S))
-        answer = next_one.response()
-        self.assertEqual(len(bodies(answer)), 5)
-        self.assertEqual(self.ask("DELETE", answer.headers["location"]).status, 204)
+        response = next_one.response()
+        self.assertEqual(len(bodies(response)), 5)
+        self.assertEqual(self.ask("DELETE", response.headers["location"]).status, 204)
         self.assertEqual(attempts(self.server, "big"), [2] * 5 + [1] * (self.COUNT - 5))
 
-    def test_a_client_that_has_gone_before_its_answer_can_be_sent(self):
+    def test_a_client_that_has_gone_before_its_response_can_be_sent(self):
         """Its request lies in the kernel, as does the reset. It may be claimed and given back."""
         put(self.server, "q", 1)
         for ask in (claim("q"), claim("q", LONG), claim("q", LONG, "v1"), claim_any("q")):

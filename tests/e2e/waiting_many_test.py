@@ -114,7 +114,7 @@ class VeryMany(Case):
         self.assertLess(time.monotonic() - begun, 10 + 20 * SANITIZED)
         return empty_handed
 
-    def test_told_to_stop_the_server_answers_all(self):
+    def test_told_to_stop_the_server_responds_to_all(self):
         self.assertEqual(self.stop_with_all(1), MANY)
         self.server.logged("requests_cut_off=0")
 
@@ -145,7 +145,7 @@ class VeryMany(Case):
 
 
 class Exhaustion(Case):
-    def test_memory_that_runs_out_is_a_clear_answer(self):
+    def test_memory_that_runs_out_is_a_clear_response(self):
         with Server("--max-memory", "4M", "--workers", "1") as self.server:
             idle = descriptors(self.server)
             names = ["queue-number-%d" % n for n in range(32)]
@@ -170,13 +170,13 @@ class Exhaustion(Case):
         with Server("--max-memory", "4M") as self.server:
             body = b'{"messages":[{"body":"' + b"x" * 100000 + b'"}]}'
             for _ in range(100):
-                answer = self.ask("POST", "/v2/queues/full/messages", body)
-            self.assertEqual(answer.status, 503)
+                response = self.ask("POST", "/v2/queues/full/messages", body)
+            self.assertEqual(response.status, 503)
             client = send(self.server, claim("other", 1))
             self.assertIn(client.response().status, (204, 503))
             client.send(claim("full", LONG, limit=2))
-            answer = client.response()
-            self.assertEqual(answer.status, 201)
+            response = client.response()
+            self.assertEqual(response.status, 201)
             client.close()
 
     def test_waiters_are_served_without_free_descriptors(self):

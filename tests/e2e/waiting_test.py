@@ -54,13 +54,13 @@ class Ends(Case):
         begun = time.monotonic()
         for queue, ask, client in self.together(lambda _: None, 2):
             with self.subTest(queue=queue):
-                answer = client.response()
+                response = client.response()
                 self.assertGreater(time.monotonic() - begun, 1.9)
-                self.assert_nothing(answer)
-                self.assertEqual(applied(answer), "wait=2")
+                self.assert_nothing(response)
+                self.assertEqual(applied(response), "wait=2")
                 client.send(ask(queue))  # the connection goes on
                 same = client.response()
-                self.assertEqual((answer.status, answer.body), (same.status, same.body))
+                self.assertEqual((response.status, response.body), (same.status, same.body))
                 self.assertIsNone(applied(same))
 
 
@@ -86,10 +86,10 @@ class FirstComeFirstServed(Case):
         def number(server):
             put(server, "q", 1)
             client = send(server, claim("q", limit=1))
-            answer = client.response()
+            response = client.response()
             client.close()
             settle(server)
-            return int(answer.headers["claim-number"])
+            return int(response.headers["claim-number"])
         before = number(self.server)
         self.assertEqual(self.server.stop(), 0)
         with Server(*self.options) as self.server:

@@ -21,7 +21,7 @@ from harness import PATIENCE_S, Workshop, eventually  # noqa: E402
 from runner import QUEUE, WorkCase  # noqa: E402
 
 
-class Answers(http.server.BaseHTTPRequestHandler):
+class Responses(http.server.BaseHTTPRequestHandler):
     """Responds as `respond(number, request)` of its server says: status, headers, body."""
 
     protocol_version = "HTTP/1.1"
@@ -31,15 +31,15 @@ class Answers(http.server.BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.requests.append(self)
             number = len(self.server.requests)
-        self.answer(*self.server.respond(number, self))
+        self.respond(*self.server.respond(number, self))
 
     def do_GET(self):
         with self.server.lock:
             self.server.probes.append(self.path)
             number = len(self.server.probes)
-        self.answer(self.server.health(number), {}, b"")
+        self.respond(self.server.health(number), {}, b"")
 
-    def answer(self, status, headers, text):
+    def respond(self, status, headers, text):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -58,7 +58,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
     def __init__(self, place, respond, health=None):
         self.requests, self.probes, self.lock = [], [], threading.Lock()
         self.respond, self.health = respond, health or (lambda number: 204)
-        super().__init__(place, Answers)
+        super().__init__(place, Responses)
 
     def handle_error(self, *_):
         pass  # a request that was ended
@@ -149,13 +149,14 @@ class Responses(Case):
 
     def test_a_service_dead_letters_at_once(self):
         self.limited(5)
-        for answer in ((422, {}, b"bad JSON"), (200, {"Claimd-Result": "dead-letter"}, b"bad JSON"),
-                       (400, {"claimd-result": "Dead-Letter"}, b"bad JSON")):
-            message, runner, service = self.run_one(lambda *_: answer)
+        for response in ((422, {}, b"bad JSON"),
+                         (200, {"Claimd-Result": "dead-letter"}, b"bad JSON"),
+                         (400, {"claimd-result": "Dead-Letter"}, b"bad JSON")):
+            message, runner, service = self.run_one(lambda *_: response)
             self.assertEqual(runner.status, 0)
             self.assertEqual(self.server.stats("q"), (0, 0, 0))
             self.assertEqual(self.details(message, "dead")["last_reason"],
-                             "HTTP status %d from %s: bad JSON" % (answer[0], service.url))
+                             "HTTP status %d from %s: bad JSON" % (response[0], service.url))
             runner.err.containing("It is dead-lettered")
 
     def test_without_a_dead_letter_queue_the_next_attempt_is_reported(self):

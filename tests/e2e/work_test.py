@@ -444,15 +444,15 @@ class Stopping(WorkCase):
             def do_POST(self):
                 claims.append("/claims?" in self.path)
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
-                answer = real.ask(self.command, self.path, body, headers=[
+                response = real.ask(self.command, self.path, body, headers=[
                     "%s: %s" % pair for pair in self.headers.items() if pair[0] in ("Prefer", "Content-Type")])
                 if sum(claims) == 2 and claims[-1]:
                     ended.wait(PATIENCE_S)
-                self.send_response(answer.status)
-                for pair in answer.headers.items():
+                self.send_response(response.status)
+                for pair in response.headers.items():
                     self.send_header(*pair)
                 self.end_headers()
-                self.wfile.write(answer.body)
+                self.wfile.write(response.body)
                 if not claims[-1]:
                     ended.set()
 
@@ -644,23 +644,23 @@ class Scripted(http.server.BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         if self.path.endswith("/finish"):
             self.server.finishes += 1
-            self.answer(*self.server.finish)
+            self.respond(*self.server.finish)
         elif self.server.claimed:
-            self.answer(204)
+            self.respond(204)
         else:
             self.server.claimed = True
-            self.answer(201, {"Location": "/v2/queues/q/claims/c", "Claim-Number": "5"}, json.dumps(
+            self.respond(201, {"Location": "/v2/queues/q/claims/c", "Claim-Number": "5"}, json.dumps(
                 {"messages": [{"id": "m", "body": 1, "details": {"delivery_count": 1}}]}))
 
     def do_PATCH(self):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.server.renewals += 1
         if self.server.renewals == 1:
-            self.answer(*self.server.bad_renewal)
+            self.respond(*self.server.bad_renewal)
         else:
-            self.answer(204)
+            self.respond(204)
 
-    def answer(self, status, headers=(), text=""):
+    def respond(self, status, headers=(), text=""):
         self.send_response(status)
         for name in headers:
             self.send_header(name, headers[name])
@@ -722,12 +722,12 @@ class Unconfirmed(WorkCase):
 
     def test_the_log_says_what_the_server_did(self):
         result = self.result
-        for answer, words in ((result("released"), "The next attempt is in"),
-                              (result("dead_lettered"), "It is dead-lettered"),
-                              (result("not_held"), "Its lease ended before the server got the result"),
-                              ((500,), "The server did not confirm the result")):
+        for response, words in ((result("released"), "The next attempt is in"),
+                                (result("dead_lettered"), "It is dead-lettered"),
+                                (result("not_held"), "Its lease ended before the server got the result"),
+                                ((500,), "The server did not confirm the result")):
             for status in (1, 65) if "attempt" not in words else (1,):
-                runner, _ = self.run_one(answer, "--max-jobs", "1", command=("sh", "-c", "exit %d" % status))
+                runner, _ = self.run_one(response, "--max-jobs", "1", command=("sh", "-c", "exit %d" % status))
                 self.assertIn(words, runner.err.containing("exit status %d" % status))
                 self.assertEqual(len([line for line in runner.err.lines if "job m" in line]), 1,
                                  runner.err.lines)

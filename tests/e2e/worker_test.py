@@ -131,10 +131,10 @@ class OnItsWay(Case):
         connection = server.connect_http()
         connection.request(method, path, None if document is None else json.dumps(document),
                            {"Client-ID": PRODUCER, "X-Project-ID": PROJECT})
-        answer = connection.getresponse()
-        text = answer.read()
+        response = connection.getresponse()
+        text = response.read()
         connection.close()
-        return answer.status, json.loads(text) if text else None
+        return response.status, json.loads(text) if text else None
 
     def post(self, server, *bodies):
         status, _ = self.ask(server, "POST", QUEUE + "/messages",
@@ -295,7 +295,7 @@ class OnItsWay(Case):
             self.assertEqual(worker.says(), ("begun", {"job": 2}))  # and nothing undone
             self.assert_stops(worker)
 
-    def test_an_answer_that_is_too_late_is_undone(self):
+    def test_a_response_that_is_too_late_is_undone(self):
         with Listening() as server:
             self.post(server, {"job": 1}, {"job": 2})
             worker = self.worker(server)
@@ -384,11 +384,11 @@ class Waiter:
 
 
 class Scripted:
-    """A server that gives the answers it was told to, one after the other."""
+    """A server that gives the responses it was told to, one after the other."""
 
-    def __init__(self, *answers):
+    def __init__(self, *responses):
         self.asked = 0
-        scripted, answers = self, list(answers)
+        scripted, responses = self, list(responses)
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -396,7 +396,7 @@ class Scripted:
             def do_POST(self):
                 self.rfile.read(int(self.headers["Content-Length"]))
                 scripted.asked += 1
-                status, headers = answers.pop(0) if answers else (None, {})
+                status, headers = responses.pop(0) if responses else (None, {})
                 if status is None:
                     self.close_connection = True  # cut, without a word
                     return
@@ -432,15 +432,15 @@ class Pauses(Case):
         module.stopping = Waiter(stop_after)
         return module
 
-    def waits(self, *answers):
-        server = Scripted(*answers)
+    def waits(self, *responses):
+        server = Scripted(*responses)
         self.addCleanup(server.close)
-        worker = self.load(server, len(answers))
+        worker = self.load(server, len(responses))
         try:
             worker.run("mail", 60)
         except worker.Unreachable:
             pass
-        self.assertEqual(server.asked, len(answers))  # one pause behind each
+        self.assertEqual(server.asked, len(responses))  # one pause behind each
         return worker, worker.stopping.waits
 
     def test_pauses_of_an_empty_queue_grow_to_a_limit_and_are_random(self):

@@ -1,5 +1,5 @@
 /*
- * Raw bytes to the real front end: whatever a client sends, the server answers with HTTP
+ * Raw bytes to the real front end: whatever a client sends, the server responds with HTTP
  * or not at all, never with a 500, and closes once the client has ended.
  *
  * Input: sections, written one after the other to a connection.
@@ -149,9 +149,9 @@ content_length(struct bytes head)
     return (size_t)length;
 }
 
-/* Answers stand one behind the other; the last one may have been cut off. */
+/* Responses stand one behind the other; the last one may have been cut off. */
 static void
-check_answers(struct bytes text, bool heads)
+check_responses(struct bytes text, bool heads)
 {
     while (text.len > 0) {
         struct bytes head = take_head(&text);
@@ -164,7 +164,7 @@ check_answers(struct bytes text, bool heads)
         fuzz_check(memcmp(head.data + 9, "500", 3) != 0 &&
                        memcmp(head.data + 9, "503", 3) != 0,
                    "%.*s", (int)head.len, head.data);
-        if (heads) /* whose answers have a length and no body: lost from here on */
+        if (heads) /* whose responses have a length and no body: lost from here on */
             return;
         len = content_length(head);
         if (len > text.len)
@@ -180,16 +180,17 @@ static struct served served;
 static void
 converse(struct bytes input, struct mem *mem)
 {
-    struct buf sent, answers;
+    struct buf sent, responses;
     int fd = connect_to(&served);
 
     buf_init(&sent, mem);
-    buf_init(&answers, mem);
+    buf_init(&responses, mem);
     send_input(fd, input, &sent);
-    receive_all(fd, &answers);
+    receive_all(fd, &responses);
     (void)close(fd);
-    check_answers(buf_view(&answers), bytes_contain(buf_view(&sent), bytes_str("HEAD")));
-    buf_fini(&answers);
+    check_responses(buf_view(&responses),
+                    bytes_contain(buf_view(&sent), bytes_str("HEAD")));
+    buf_fini(&responses);
     buf_fini(&sent);
 }
 

@@ -1,5 +1,5 @@
 /*
- * What a Keystone answers, and a table of roles. Whoever is let in is who the document says, as
+ * What a Keystone responses, and a table of roles. Whoever is let in is who the document says, as
  * jansson reads it, in its project and with no more roles than the table gives; nobody is let in
  * by a document that says it otherwise.
  *
@@ -12,18 +12,18 @@
 
 static const int64_t now_ms = INT64_C(1769860800000); /* 2026-01-31T12:00:00Z */
 
-struct answer {
+struct keystone_response {
     struct keystone_wire wire;
     struct bytes body;
 };
 
 static enum status
-give_answer(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *code,
-            struct buf *body, struct reason *why)
+give_response(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms,
+              int *code, struct buf *body, struct reason *why)
 {
     (void)token, (void)timeout_ms, (void)why;
     *code = 200;
-    buf_bytes(body, ((struct answer *)wire)->body);
+    buf_bytes(body, ((struct keystone_response *)wire)->body);
     return body->failed ? ST_NO_MEMORY : ST_OK;
 }
 
@@ -87,12 +87,12 @@ check_caller(const struct keystone_caller *c, struct bytes table, struct bytes b
 }
 
 static void
-check_answer(struct fuzz_memory *m, const struct role_map *roles, struct bytes table,
-             struct bytes body)
+check_response(struct fuzz_memory *m, const struct role_map *roles, struct bytes table,
+               struct bytes body)
 {
-    struct answer answer = {.wire.ask = give_answer, .body = body};
+    struct keystone_response response = {.wire.ask = give_response, .body = body};
     const struct keystone_config config = {.mem = m->mem,
-                                           .wire = &answer.wire,
+                                           .wire = &response.wire,
                                            .roles = *roles,
                                            .cache_ms = 60000,
                                            .cache_tokens = 16,
@@ -130,7 +130,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (role_map_read(&roles, table, &why) != ST_OK)
         fuzz_check(why.text[0] != '\0', "refused without a reason");
     else
-        check_answer(&m, &roles, table, body);
+        check_response(&m, &roles, table, body);
     fuzz_memory_close(&m);
     fuzz_free(table);
     fuzz_free(body);

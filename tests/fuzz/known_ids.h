@@ -1,5 +1,5 @@
 /*
- * known_ids: the ids a series of requests has seen in answers, so that later requests of
+ * known_ids: the ids a series of requests has seen in responses, so that later requests of
  * a fuzz input can name them: "@m0" is the first message id seen, "@c2" the third claim,
  * "@n1" the second marker, "@s0" the first subscription. Numbers are taken modulo what is known.
  */
@@ -20,7 +20,7 @@ struct known_ids {
     } kinds[ID_KINDS];
 };
 
-/* Learns every id of an answer's text that is not known yet, in order. */
+/* Learns every id of a response's text that is not known yet, in order. */
 void known_ids_learn(struct known_ids *known, struct bytes text);
 
 /* Appends the text with every @-name replaced; one nobody knows stays as it is. */

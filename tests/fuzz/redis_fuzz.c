@@ -1,5 +1,5 @@
 /*
- * Responses of a hostile Redis: whatever it answers to a script, each operation of the store has a
+ * Responses of a hostile Redis: whatever it sends to a script, each operation of the store has a
  * status, shows no more than it was asked for, and shows only texts that are there.
  *
  * Input: a byte that chooses the operation, then what Redis sends to each script behind the number of
@@ -283,7 +283,7 @@ run(struct store_on_fake *f, unsigned which)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct fake_answer script[RESPONSES + 1] = {
+    static const struct fake_response script[RESPONSES + 1] = {
         {"FCALL", "@"}, {"FCALL", "@"}, {"FCALL", "@"}, {"FCALL", "@"},
         {"FCALL", "@"}, {"FCALL", "@"}, {"FCALL", "@"}, {"FCALL", "@"},
         {"FCALL", "@"}, {"FCALL", "@"}, {"FCALL", "@"}, {"FCALL", "@"},
@@ -293,7 +293,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     store_on_fake_open(&f, 0);
-    fake_redis_answer(&f.redis, fuzz_input(data + 1, size - 1), true);
+    fake_redis_respond(&f.redis, fuzz_input(data + 1, size - 1), true);
     fake_redis_play(&f.redis, script);
     run(&f, data[0]);
     store_on_fake_close(&f);

@@ -1,6 +1,6 @@
 /*
  * Whole requests: a series of them goes through the API into a real engine, with time
- * passing and memory failing in between. Every answer must be well-formed, a refusal must
+ * passing and memory failing in between. Every response must be well-formed, a refusal must
  * have changed nothing, and the engine is audited after each request.
  *
  * Input: sections, one a request, in the way of HTTP:
@@ -20,15 +20,15 @@
  *     show NAMES  with this certificate, from now on; without a name: with none
  *
  * Headers left out have usual values; a name without a colon takes one away. Ids out of
- * earlier answers are named as known_ids.h says, "@t" is the token of the last login.
+ * earlier responses are named as known_ids.h says, "@t" is the token of the last login.
  *
  * "with tokens" there is a list of tokens (and of certificates): "reader", "producer" and so on for
  * the usual project, "all" for every one, "over" that has ended. "with keystone" there is a
  * Keystone besides, as fake_keystone.h has it. Whoever shows nothing of all that comes in nowhere.
  */
-#include "fuzz/answer.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/known_ids.h"
+#include "fuzz/response.h"
 
 #include "claimd/auth/auth.h"
 #include "claimd/engine/engine.h"
@@ -498,7 +498,7 @@ is_repeated(const struct response *res)
     return false;
 }
 
-/* Asks, and checks the answer. */
+/* Asks, and checks the response. */
 static void
 handle(struct world *w, struct request *req)
 {
@@ -521,7 +521,7 @@ handle(struct world *w, struct request *req)
     mem_fail_from(w->mem, 0);
     w->fail_nth = w->fail_from = 0;
     api_stop_waiting(w->api, req);
-    answer_check(&w->res, trouble);
+    response_check(&w->res, trouble);
     check_stranger(w, req);
     fuzz_check(store_audit(w->store), "the engine's audit failed");
     after = state_of(w->store, w->now_ms, project);

@@ -44,7 +44,7 @@ def body(request, variables):
 
 
 def capture(step, variables, seen):
-    """Binds what the step captures, and counts the ids that its answer shows."""
+    """Binds what the step captures, and counts the ids that its response shows."""
     for name, rule in step.get("capture", {}).items():
         if "claims/" in rule.get("regex", ""):
             variables[name] = "@c%d" % seen["claims"]

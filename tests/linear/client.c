@@ -107,7 +107,7 @@ send_all(struct client *c, const char *text, size_t len)
     return true;
 }
 
-/* The value of a header in the answer's head, NULL if it is not there. */
+/* The value of a header in the response's head, NULL if it is not there. */
 static const char *
 header(const struct client *c, const char *head_end, const char *name)
 {
@@ -120,7 +120,7 @@ header(const struct client *c, const char *head_end, const char *name)
     return NULL;
 }
 
-/* Receives the whole answer and returns where its body begins; NULL: it did not come. */
+/* Receives the whole response and returns where its body begins; NULL: it did not come. */
 static const char *
 receive(struct client *c)
 {
@@ -151,10 +151,10 @@ receive(struct client *c)
 
 void
 client_ask(struct client *c, const char *method, const char *target, const char *body,
-           struct answer *out)
+           struct linear_response *out)
 {
     char text[4096];
-    const char *answer = NULL, *location;
+    const char *response = NULL, *location;
     int len =
         snprintf(text, sizeof(text),
                  "%s %s HTTP/1.1\r\nHost: localhost\r\nX-Project-ID: linear\r\n"
@@ -169,25 +169,25 @@ client_ask(struct client *c, const char *method, const char *target, const char 
 
     if (c->fd < 0)
         connect_anew(c);
-    *out = (struct answer){.call_ns = clock_stopwatch_ns()};
+    *out = (struct linear_response){.call_ns = clock_stopwatch_ns()};
     if (c->gate != NULL)
         (void)pthread_barrier_wait(c->gate); /* fails only when misused */
     c->gate = NULL;
     c->prefer = c->key = NULL;
     if (send_all(c, text, (size_t)len))
-        answer = receive(c);
+        response = receive(c);
     out->reply_ns = clock_stopwatch_ns();
-    if (answer == NULL)
+    if (response == NULL)
         return;
     out->code = atoi(c->text + sizeof("HTTP/1.1"));
     if (out->code == 503 && c->outlives)
         out->code = 0;
     if (out->code == 0)
         return;
-    location = header(c, answer, "Location");
+    location = header(c, response, "Location");
     if (location != NULL)
         (void)snprintf(out->location, sizeof(out->location), "%.*s",
                        (int)strcspn(location, "\r\n"), location);
-    if (answer[0] != '\0')
-        out->document = json_loads(answer, 0, NULL);
+    if (response[0] != '\0')
+        out->document = json_loads(response, 0, NULL);
 }

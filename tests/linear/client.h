@@ -24,10 +24,10 @@ struct client {
     pthread_barrier_t *gate;
     const char *prefer;     /* sent with the next exchange; NULL: not */
     const char *key;        /* Idempotency-Key, likewise */
-    char text[CLIENT_ROOM]; /* the last answer, then its NUL */
+    char text[CLIENT_ROOM]; /* the last response, then its NUL */
 };
 
-struct answer {
+struct linear_response {
     int code; /* 0: the connection broke before all of it came, or it was 503 when the server,
                * or what it keeps all in, is killed now and then: it may have happened */
     int64_t call_ns, reply_ns; /* before the first byte went, after the last came */
@@ -39,8 +39,8 @@ struct answer {
 void client_open(struct client *c, const char *host, const char *port);
 void client_close(struct client *c);
 
-/* One exchange. body NULL: none. Release the answer's document with json_decref(). */
+/* One exchange. body NULL: none. Release the response's document with json_decref(). */
 void client_ask(struct client *c, const char *method, const char *target,
-                const char *body, struct answer *out);
+                const char *body, struct linear_response *out);
 
 #endif

@@ -169,7 +169,7 @@ means_something(const struct tally *t, bool kills)
                     "too few at the same time to mean anything");
     bad |= complain(kills && t->unanswered == 0, "nothing was cut off by a kill");
     bad |= complain(t->unanswered > t->may_be_cut_off,
-                    "more answers are missing than kills can have cut off");
+                    "more responses are missing than kills can have cut off");
     return !bad;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that a real server's answers to concurrent requests are linearizable.
+"""Checks that a real server's responses to concurrent requests are linearizable.
 
     linear_test.py CLAIMD LINEAR [SEED...]
 

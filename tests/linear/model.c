@@ -45,7 +45,7 @@ post(struct model *m, const struct operation *op)
     return true;
 }
 
-/* The answer shows the first `limit` messages for which wanted() holds, and no others. */
+/* The response shows the first `limit` messages for which wanted() holds, and no others. */
 typedef bool
 model_wanted_fn(const struct model *m, size_t at, const struct operation *op);
 
@@ -96,7 +96,7 @@ free_behind(const struct model *m, size_t others)
     return at;
 }
 
-/* The answer shows the first messages behind so many reserved ones, up to the limit. */
+/* The response shows the first messages behind so many reserved ones, up to the limit. */
 static bool
 takes_behind(const struct model *m, const struct operation *op, size_t reserved)
 {
@@ -115,7 +115,7 @@ takes_behind(const struct model *m, const struct operation *op, size_t reserved)
 }
 
 /*
- * The answer shows what may be taken. An operation that waits may get nothing at any time, since
+ * The response shows what may be taken. An operation that waits may get nothing at any time, since
  * its waiting may have ended when all was reserved.
  */
 static bool
@@ -346,7 +346,7 @@ model_step(struct model *m, const struct operation *op, struct reserved reserved
 
 /* Takes the first `limit` that are free. */
 static void
-answer_free(const struct model *m, struct operation *op)
+response_forget(const struct model *m, struct operation *op)
 {
     op->count = 0;
     for (size_t at = 0; !m->paused && at < m->count && op->count < op->limit; at++)
@@ -355,7 +355,7 @@ answer_free(const struct model *m, struct operation *op)
 }
 
 struct operation
-model_answer(const struct model *m, const struct operation *op)
+model_response(const struct model *m, const struct operation *op)
 {
     struct operation answered = *op;
 
@@ -364,11 +364,11 @@ model_answer(const struct model *m, const struct operation *op)
         answered.code = 201;
         break;
     case LINEAR_CLAIM:
-        answer_free(m, &answered);
+        response_forget(m, &answered);
         answered.code = answered.count == 0 ? 204 : 201;
         break;
     case LINEAR_POP:
-        answer_free(m, &answered);
+        response_forget(m, &answered);
         answered.code = 200;
         break;
     case LINEAR_PAUSE:

@@ -30,7 +30,7 @@ operation_print(const struct operation *op)
     if (op->stood_ns != 0)
         printf(", in line by %" PRId64 " us", op->stood_ns / 1000);
     if (op->code == 0)
-        printf(" -> no answer");
+        printf(" -> no response");
     else
         printf(" -> %d", op->code);
     if (op->made != 0)

@@ -14,7 +14,7 @@
 enum {
     LINEAR_MESSAGES = 64, /* most messages of a history: numbers 1 to this */
     LINEAR_CLAIMS = 127,  /* most claims, likewise */
-    LINEAR_BATCH = 20,    /* most messages in one answer: the limit of the API */
+    LINEAR_BATCH = 20,    /* most messages in one response: the limit of the API */
     LINEAR_OPERATIONS = 512
 };
 
@@ -60,7 +60,7 @@ struct operation {
     int64_t stood_ns;     /* it waits: it was in line by then; 0: not known */
 
     /*
-     * What was answered; messages: POST, DELETE_MANY and FINISH: what was asked. Without an answer
+     * What was answered; messages: POST, DELETE_MANY and FINISH: what was asked. Without a response
      * (code 0) it has happened between its two instants, or never.
      */
     int code;

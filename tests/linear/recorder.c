@@ -53,7 +53,7 @@ static const unsigned weights[LINEAR_KINDS] = {16, 24, 6, 4, 8, 8, 3,
                                                3,  7,  6, 4, 1, 8, 2};
 
 _Noreturn static void
-unexpected(const char *what, const struct answer *a)
+unexpected(const char *what, const struct linear_response *a)
 {
     char *text = a->document == NULL ? NULL : json_dumps(a->document, 0);
 
@@ -147,7 +147,7 @@ number_claim(struct board *b, const char *location)
 
 /* Bodies are the messages' numbers. */
 static void
-read_messages(struct operation *op, const struct answer *a)
+read_messages(struct operation *op, const struct linear_response *a)
 {
     const json_t *messages = json_object_get(a->document, "messages");
 
@@ -175,14 +175,14 @@ takes_key(const struct operation *op)
 
 /* A pop that finds nothing keeps no key. */
 static bool
-is_empty(const struct answer *a)
+is_empty(const struct linear_response *a)
 {
     return json_array_size(json_object_get(a->document, "messages")) == 0;
 }
 
 /* The ages of popped messages grow. */
 static void
-remove_ages(const struct answer *a)
+remove_ages(const struct linear_response *a)
 {
     const json_t *messages = json_object_get(a->document, "messages");
 
@@ -193,9 +193,10 @@ remove_ages(const struct answer *a)
 /* Repeats a request that has had an effect. The response must be the same. */
 static void
 repeat(struct worker *w, const struct operation *op, const char *method,
-       const char *target, const char *body, const char *key, const struct answer *first)
+       const char *target, const char *body, const char *key,
+       const struct linear_response *first)
 {
-    struct answer again;
+    struct linear_response again;
 
     if (op->kind == LINEAR_CLAIM || first->code >= 300 || !random_chance(&w->random, 30))
         return; /* others may have changed what the claim holds */
@@ -214,7 +215,7 @@ repeat(struct worker *w, const struct operation *op, const char *method,
  * first call and before the last response. */
 static void
 ask(struct worker *w, const struct board *b, struct operation *op, const char *method,
-    const char *rest, const char *body, struct answer *a)
+    const char *rest, const char *body, struct linear_response *a)
 {
     const bool keyed = takes_key(op) && random_chance(&w->random, 40);
     char target[1024], key[64];
@@ -241,7 +242,7 @@ do_post(struct worker *w, struct board *b, struct operation *op)
     unsigned count = 1 + (unsigned)random_below(&w->random, 3);
     unsigned first = number_messages(b, count);
     char body[256] = "{\"messages\":[";
-    struct answer a;
+    struct linear_response a;
     json_t *hrefs;
 
     if (first == 0)
@@ -307,7 +308,7 @@ static bool
 do_claim(struct worker *w, struct board *b, struct operation *op)
 {
     char rest[64];
-    struct answer a;
+    struct linear_response a;
 
     if (!claims_left(b, w->recording->workers))
         return false;
@@ -338,7 +339,7 @@ do_with_claim(struct worker *w, struct board *b, struct operation *op)
                          : op->kind == LINEAR_RENEW ? "PATCH"
                                                     : "DELETE";
     char id[ID_CAP], rest[64];
-    struct answer a;
+    struct linear_response a;
 
     op->claim = some_claim(w, b, id);
     if (op->claim == 0)
@@ -355,7 +356,7 @@ static bool
 do_delete(struct worker *w, struct board *b, struct operation *op)
 {
     char id[ID_CAP], claim[ID_CAP] = "", rest[160];
-    struct answer a;
+    struct linear_response a;
 
     op->message = some_message(w, b, id);
     if (op->message == 0)
@@ -373,7 +374,7 @@ static bool
 do_delete_many(struct worker *w, struct board *b, struct operation *op)
 {
     char id[ID_CAP], claim[ID_CAP] = "", rest[256] = "/messages?ids=";
-    struct answer a;
+    struct linear_response a;
 
     while (op->count < 3) {
         op->messages[op->count] = some_message(w, b, id);
@@ -399,7 +400,7 @@ static bool
 do_get(struct worker *w, struct board *b, struct operation *op)
 {
     char id[ID_CAP], rest[64];
-    struct answer a;
+    struct linear_response a;
 
     op->message = some_message(w, b, id);
     if (op->message == 0)
@@ -417,7 +418,7 @@ static bool
 do_list(struct worker *w, struct board *b, struct operation *op)
 {
     char rest[96];
-    struct answer a;
+    struct linear_response a;
 
     op->limit = (uint8_t)(1 + random_below(&w->random, LINEAR_BATCH));
     op->include_claimed = random_chance(&w->random, 50);
@@ -436,7 +437,7 @@ do_list(struct worker *w, struct board *b, struct operation *op)
 static bool
 do_stats(struct worker *w, struct board *b, struct operation *op)
 {
-    struct answer a;
+    struct linear_response a;
     const json_t *messages;
 
     ask(w, b, op, "GET", "/stats", NULL, &a);
@@ -451,7 +452,7 @@ static bool
 do_pop(struct worker *w, struct board *b, struct operation *op)
 {
     char rest[64];
-    struct answer a;
+    struct linear_response a;
 
     op->limit = (uint8_t)(1 + random_below(&w->random, 2));
     (void)snprintf(rest, sizeof(rest), "/messages?pop=%u", op->limit);
@@ -466,7 +467,7 @@ do_pop(struct worker *w, struct board *b, struct operation *op)
 static bool
 do_purge(struct worker *w, struct board *b, struct operation *op)
 {
-    struct answer a;
+    struct linear_response a;
 
     ask(w, b, op, "POST", "/purge", NULL, &a);
     json_decref(a.document);
@@ -488,7 +489,7 @@ is_paused(struct board *b)
 static bool
 do_pause(struct worker *w, struct board *b, struct operation *op)
 {
-    struct answer a;
+    struct linear_response a;
 
     op->pauses = !is_paused(b);
     ask(w, b, op, "POST", "/pause",
@@ -505,7 +506,7 @@ do_pause(struct worker *w, struct board *b, struct operation *op)
 
 /* Notes which of the messages were held. */
 static void
-read_results(struct operation *op, const struct answer *a)
+read_results(struct operation *op, const struct linear_response *a)
 {
     const json_t *results = json_object_get(a->document, "results");
 
@@ -548,7 +549,7 @@ static bool
 do_finish(struct worker *w, struct board *b, struct operation *op)
 {
     char claim[ID_CAP] = "", rest[96], body[512] = "{";
-    struct answer a;
+    struct linear_response a;
     json_t *post;
 
     op->claim = some_claim(w, b, claim);
@@ -681,7 +682,7 @@ ask_waiting(struct worker *w, int64_t *asked_ns)
 {
     static const char sample[] = "claimd_http_requests_parked{reason=\"message\"} ";
     const char *found;
-    struct answer a;
+    struct linear_response a;
 
     client_ask(&w->client, "GET", "/metrics", NULL, &a);
     found = strstr(w->client.text, sample);
@@ -812,7 +813,7 @@ make_queues(const struct recording *recording, const struct board *boards)
 {
     struct client *c = malloc(sizeof(*c));
     char target[96];
-    struct answer a;
+    struct linear_response a;
 
     if (c == NULL)
         abort();

@@ -15,7 +15,7 @@
  * If the server is to be killed, whoever has started it is asked for that: a line "kill" goes
  * out, at some moment of each part of the history and at its end, and a line comes in when it
  * is there again, at the same address and with all that it had. Then somebody looks at all of
- * it. What was cut off has no answer, and ends when its connection broke: the process was gone
+ * it. What was cut off has no response, and ends when its connection broke: the process was gone
  * by then.
  */
 #ifndef TESTS_LINEAR_RECORDER_H

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that answers of two servers on one Redis stay linearizable while all of them are killed.
+"""Checks that responses of two servers on one Redis stay linearizable while all of them are killed.
 
     redis_restart_test.py CLAIMD LINEAR [SEED...]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that the answers of two servers on one Redis Cluster are linearizable.
+"""Checks that the responses of two servers on one Redis Cluster are linearizable.
 
     redis_test.py CLAIMD LINEAR [SEED...]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that answers stay linearizable while a server with a journal is killed.
+"""Checks that responses stay linearizable while a server with a journal is killed.
 
     restart_test.py CLAIMD LINEAR [SEED...]
 

@@ -58,7 +58,7 @@ struct run {
     struct choice chosen[LINEAR_OPERATIONS];
     size_t depth;
     size_t unanswered[LINEAR_OPERATIONS], unanswered_count;
-    size_t due;        /* operations with an answer that are not in the order yet */
+    size_t due;        /* operations with a response that are not in the order yet */
     int64_t latest_ns; /* when the last of those in the order was called */
 };
 
@@ -239,11 +239,11 @@ reserved_before(const struct run *r, size_t next)
     return reserved;
 }
 
-/* One without an answer happens. False: it is too late, or it would make no difference. */
+/* One without a response happens. False: it is too late, or it would make no difference. */
 static bool
 happen(struct run *r, const struct operation *op)
 {
-    struct operation guess = model_answer(&r->now.state, op);
+    struct operation guess = model_response(&r->now.state, op);
     struct model before = r->now.state;
 
     return r->latest_ns <= op->reply_ns &&
@@ -251,7 +251,7 @@ happen(struct run *r, const struct operation *op)
            memcmp(&before, &r->now.state, sizeof(before)) != 0;
 }
 
-/* Is something without an answer too late when this operation is in the order? */
+/* Is something without a response too late when this operation is in the order? */
 static bool
 rules_out(const struct run *r, const struct operation *op)
 {
@@ -272,7 +272,7 @@ enum fit { FITS, FITS_NOT, LEADS_NOWHERE /* neither does anything else at this p
  *
  * One that only looks, and fits now, may as well be next: in any order of what is left it can
  * be taken from its place to the front, and nothing else notices. So it is never tried later;
- * unless it was called when something ended that may have happened and has no answer.
+ * unless it was called when something ended that may have happened and has no response.
  */
 static enum fit
 choose(struct run *r, struct event *call)

@@ -1,14 +1,14 @@
 /*
  * search: is there an order of the operations of a history in which each one happens
  * between its call and its reply, and in which a queue used by one thread at a time would
- * have given the same answers? (Herlihy & Wing 1990: linearizability.)
+ * have given the same responses? (Herlihy & Wing 1990: linearizability.)
  *
  * The search is Wing & Gong's (1993) with Lowe's memory (2017) of what was tried: a set
  * of operations done together with the state they led to is never entered twice. The
  * question is asked of one queue at a time, because an object made of linearizable ones
  * is linearizable.
  *
- * An operation without an answer may be left out; if it is put in order it must change
+ * An operation without a response may be left out; if it is put in order it must change
  * something, and stands before all that were called after its end: who was cut off by a crash
  * has happened before it, or never will (durable linearizability: Izraelevitz, Mendes & Scott
  * 2016).
@@ -17,7 +17,7 @@
  * them are known: those in line before it was called (stood_ns) that take messages after it in the
  * order. Any other that overlaps with it may have been in front.
  *
- * Posts are only tried in orders that no answer contradicts (seen_order.h), and operations
+ * Posts are only tried in orders that no response contradicts (seen_order.h), and operations
  * that only look as soon as they fit.
  *
  *   Cost     exponential in the worst case, a few steps an operation for histories of

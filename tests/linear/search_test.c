@@ -195,8 +195,8 @@ START_TEST(a_finish_that_is_not_atomic_does_what_it_can)
     expect(&s, LINEARIZABLE);
 }
 
-/* A finish without an answer has happened, or it never happens. */
-LOOP_TEST(a_finish_without_an_answer_has_happened_or_not, 2)
+/* A finish without a response has happened, or it never happens. */
+LOOP_TEST(a_finish_without_a_response_has_happened_or_not, 2)
 {
     struct script s = {.count = 0};
 
@@ -333,7 +333,7 @@ START_TEST(a_waiter_gets_nothing_when_all_is_reserved)
 
 /* ---------------------------------------------------------------------- cut off */
 
-/* The last one has no answer; its connection broke when it would have had one. */
+/* The last one has no response; its connection broke when it would have had one. */
 static void
 cut_off(struct script *s)
 {
@@ -423,7 +423,7 @@ START_TEST(an_operation_takes_effect_once)
     expect(&s, NOT_LINEARIZABLE);
 }
 
-START_TEST(a_cut_off_operation_does_not_undo_an_answered_one)
+START_TEST(a_cut_off_operation_does_not_undo_a_responseed_one)
 {
     struct script s = {.count = 0};
 

@@ -1,6 +1,6 @@
 /*
  * seen_order: which posts must come before which, whatever else happened, because some
- * answer shows their messages in that order.
+ * response shows their messages in that order.
  *
  * Without it a search tries the orders of posts that overlap one by one, and finds out
  * only much later that it began wrongly.

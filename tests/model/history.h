@@ -60,7 +60,7 @@ struct shape {
 };
 
 /*
- * Does `length` operations from a seed, compares every answer and audits on the way; all
+ * Does `length` operations from a seed, compares every response and audits on the way; all
  * there is to see is compared every 500 operations and at the end. Half of the histories
  * end with everything deleted and an engine that has nothing left to wait for.
  */

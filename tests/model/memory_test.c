@@ -1,5 +1,5 @@
 /*
- * Running out of memory is an answer: every allocation of every operation fails once, and
+ * Running out of memory is a response: every allocation of every operation fails once, and
  * nothing has changed; over the budget posts are refused and everything else goes on.
  */
 #include "support/delete.h"

@@ -1,5 +1,5 @@
 /*
- * Random histories, done by the twin and the engine side by side: every answer is
+ * Random histories, done by the twin and the engine side by side: every response is
  * compared, and the engine audited.
  *
  * A run is cut into histories of several shapes, each from its own seed, so that a
@@ -84,7 +84,7 @@ static const struct shape shapes[] = {
      false},
 };
 
-LOOP_TEST(the_engine_answers_every_history_like_the_twin,
+LOOP_TEST(the_engine_handles_every_history_like_the_twin,
           sizeof(shapes) / sizeof(shapes[0]))
 {
     const struct shape *shape = &shapes[_i];

@@ -1,6 +1,6 @@
 /*
  * pair: the twin and the engine side by side. Every operation is done on both, and every
- * part of the two answers is compared; the first difference ends the test with the
+ * part of the two responses is compared; the first difference ends the test with the
  * operations that led to it.
  */
 #ifndef TESTS_MODEL_PAIR_H

@@ -314,7 +314,7 @@ do_renew_and_query(struct worker *w)
     store_batch_release(&batch);
 }
 
-/* Looks at things: pages, statistics, queues; their answers change all the time. */
+/* Looks at things: pages, statistics, queues; their responses change all the time. */
 static void
 do_look(struct worker *w, size_t queue)
 {

@@ -254,7 +254,7 @@ void twin_served(struct twin *t, struct store_op *op);
 /* Nobody waits for this queue any more. */
 void twin_dismiss(struct twin *t, const struct twin_queue *q);
 
-/* ------------------------------------------------------------------ answers */
+/* ------------------------------------------------------------------ responses */
 
 /* An empty batch for up to `room` messages. */
 struct store_batch twin_open_batch(const struct store *s, size_t room);

@@ -366,7 +366,7 @@ MUTANTS = [
        "    return ctx->waits && ctx->req->waiting->end == WAITING_ABANDONED &&\n"
        "           !MUTANT(ABANDONED_CLAIMS);")]),
     ("GIVEN_BACK_LATE",
-     "a claim whose answer is lost ends with its time only",
+     "a claim whose response is lost ends with its time only",
      SIMULATION,
      [("engine/claim_ops.c",
        "    if (c != NULL)\n"
@@ -381,11 +381,11 @@ MUTANTS = [
        "             (why == STORE_NOT_SENT && MUTANT(GIVEN_BACK_UNCOUNTED))) &&\n"
        "            !MUTANT(GIVEN_BACK_COUNTED)) /*")]),
     ("GIVEN_BACK_COUNTED",
-     "a claim of whose answer nobody saw a byte counts",
+     "a claim of whose response nobody saw a byte counts",
      SIMULATION,
      []), # with the row before
     ("GIVEN_BACK_UNCOUNTED",
-     "a claim of whose answer perhaps half was seen does not count",
+     "a claim of whose response perhaps half was seen does not count",
      SIMULATION,
      []), # likewise
     ("NUMBER_BEGINS_ANEW",
@@ -525,12 +525,12 @@ MUTANTS = [
      [("engine/message_ops.c",
        "left_out < LIST_SLICE;)",
        "left_out < LIST_SLICE || MUTANT(LISTING_KEEPS_THE_LOCK);)")]),
-    ("ANSWER_WITHOUT_LIMIT",
-     "an answer has what is left of the request's time",
-     "unit/http/request_test: an_answer_has_a_time_limit_of_its_own",
+    ("RESPONSE_WITHOUT_LIMIT",
+     "a response has what is left of the request's time",
+     "unit/http/request_test: a_response_has_a_time_limit_of_its_own",
      [("http/respond.c",
        "    worker_set_phase(w, c, CONN_RESPONDING);\n    if (ex->no_memory)",
-       "    if (!MUTANT(ANSWER_WITHOUT_LIMIT))\n"
+       "    if (!MUTANT(RESPONSE_WITHOUT_LIMIT))\n"
        "        worker_set_phase(w, c, CONN_RESPONDING);\n"
        "    if (ex->no_memory)")]),
     ("DISCARDED_RESPONSE_COUNTS",
@@ -703,7 +703,7 @@ MUTANTS = [
        "    if (v->status == ST_OK && now_ms >= v->expires_ms &&\n"
        "        !MUTANT(KEYSTONE_TOKENS_FOR_EVER))")]),
     ("KEYSTONE_FAILS_OPEN",
-     "while Keystone does not answer, the headers are believed",
+     "while Keystone does not respond, the headers are believed",
      "api/access_test: no_route_allows_a_caller_while_keystone_is_down",
      [("api/check.c",
        "    reason_init(ctx->access_why);\n    st = access_ask(ctx->access, &request, "
@@ -948,7 +948,7 @@ MUTANTS = [
        "        c->linger = !MUTANT(CHUNKS_WITHOUT_LINGERING) || which != REFUSAL_TOO_LARGE;\n"
        "        return false;")]),
     ("ANSWERED_BEFORE_DURABLE",
-     "an answer goes out before what it tells of is on the disk",
+     "a response goes out before what it tells of is on the disk",
      SIMULATION,
      [("journal/append.c",
        "    if (lsn <= atomic_load(&j->durable))",
@@ -1410,8 +1410,8 @@ MUTANTS = [
        "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LEASED ||\n"
        "        MUTANT(FAILURES_INHERITED))")]),
     ("LOST_CLAIM_GIVEN_BACK",
-     "a claim is given back whose answer was lost because a test wanted it",
-     "e2e/faults_test: Faults.test_a_lost_answer_has_happened",
+     "a claim is given back whose response was lost because a test wanted it",
+     "e2e/faults_test: Faults.test_a_lost_response_has_happened",
      [("api/testapi/decorator.c",
        "    case FAULT_HALF: /* the client does not learn of the claim, which stays */\n"
        "        ctx->res->claim_id = BYTES_NONE;",
@@ -1419,7 +1419,7 @@ MUTANTS = [
        "        if (!MUTANT(LOST_CLAIM_GIVEN_BACK))\n"
        "            ctx->res->claim_id = BYTES_NONE;")]),
     ("LOST_BEFORE_DURABLE",
-     "an answer is lost before what it would have told of is on the disk",
+     "a response is lost before what it would have told of is on the disk",
      "unit/http/fault_test: a_response_hidden_by_a_fault_is_durable_first",
      [("http/respond.c",
        "    if (durability == STORE_DURABLE)\n        return true;",
@@ -1713,7 +1713,7 @@ MUTANTS = [
        "    if (released > 0 && !MUTANT(FINISH_WAKES_NO_WAITER))\n        queue_wake_waiters(q);")]),
     ("FINISH_POSTS_UNDONE",
      "a finish that fails keeps the quota that its posts would have used",
-     "model/model_test: the_engine_answers_every_history_like_the_twin",
+     "model/model_test: the_engine_handles_every_history_like_the_twin",
      [("engine/claim_finish.c",
        "        post_unreserve(t, &f->request->posts[f->reserved].post);",
        "        if (!MUTANT(FINISH_POSTS_UNDONE))\n"

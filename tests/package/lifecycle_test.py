@@ -101,10 +101,10 @@ def write(path, text):
 
 
 def curl(target, *options, token=None, expect):
-    """A request as the README has them; the document of its answer."""
+    """A request as the README has them; the document of its response."""
     key = ["-H", "X-Auth-Token: " + token] if token else []
-    answer = run("curl", "-sS", "-w", "\n%{http_code}", API + target, *CLIENT, *key, *options)
-    body, status = answer.rsplit("\n", 1)
+    response = run("curl", "-sS", "-w", "\n%{http_code}", API + target, *CLIENT, *key, *options)
+    body, status = response.rsplit("\n", 1)
     if int(status) != expect:
         raise AssertionError("%s: %s\n%s" % (target, status, body))
     return json.loads(body) if body else None
@@ -278,9 +278,9 @@ class Lifecycle(unittest.TestCase):
 
     def claim(self, token=None):
         """The bodies of a claim of one message."""
-        answer = curl("/v2/queues/jobs/claims?limit=1", "-d", '{"ttl": 600, "grace": 60}',
-                      token=token, expect=201)
-        return [message["body"]["job"] for message in answer["messages"]]
+        response = curl("/v2/queues/jobs/claims?limit=1", "-d", '{"ttl": 600, "grace": 60}',
+                        token=token, expect=201)
+        return [message["body"]["job"] for message in response["messages"]]
 
     def check_open(self):
         inside("claimd", "health")

@@ -11,7 +11,7 @@
 #include "sim/operation.h"
 #include "sim/profile.h"
 
-struct answer;
+struct sim_response;
 struct sim;
 
 /* A claim as a worker remembers it, and what it thinks it holds. */
@@ -38,8 +38,9 @@ struct actor {
 /* Lets the actor do what it does next, with these dice. */
 void actor_act(struct sim *sim, struct actor *a, struct random *r);
 
-/* The answer to a request of the actor that might have had to wait. */
-void actor_hear(struct actor *a, const struct operation *op, const struct answer *answer);
+/* The response to a request of the actor that might have had to wait. */
+void actor_hear(struct actor *a, const struct operation *op,
+                const struct sim_response *response);
 
 void producer_act(struct sim *sim, struct actor *a, struct random *r);
 void worker_act(struct sim *sim, struct actor *a, struct random *r);

@@ -5,9 +5,9 @@ static void
 do_plain(struct sim *sim, struct actor *a, enum op_kind kind, int place)
 {
     struct operation op = {.kind = kind, .place = place, .client = a->client};
-    struct answer answer;
+    struct sim_response response;
 
-    (void)sim_request(sim, a, &op, &answer);
+    (void)sim_request(sim, a, &op, &response);
 }
 
 /* Makes a queue, now and then one that is in memory only; that cannot be said later. */
@@ -16,11 +16,11 @@ make(struct sim *sim, struct actor *a, struct random *r, int place)
 {
     struct operation op = {.kind = OP_QUEUE_PUT, .place = place, .client = a->client};
     unsigned once = sim->profile->transient_once;
-    struct answer answer;
+    struct sim_response response;
 
     op.transient =
         once > 0 && !sim->ledger.queues[place].exists && random_once_in(r, once);
-    (void)sim_request(sim, a, &op, &answer);
+    (void)sim_request(sim, a, &op, &response);
 }
 
 /* All of it, or where somebody is subscribed now and then a part. */
@@ -31,12 +31,12 @@ purge(struct sim *sim, struct actor *a, struct random *r, int place)
                            .place = place,
                            .client = a->client,
                            .purge = STORE_PURGE_BOTH};
-    struct answer answer;
+    struct sim_response response;
 
     if (sim->profile->actors[PART_SUBSCRIBER] > 0 && random_chance(r, 60))
         op.purge =
             random_chance(r, 70) ? STORE_PURGE_MESSAGES : STORE_PURGE_SUBSCRIPTIONS;
-    (void)sim_request(sim, a, &op, &answer);
+    (void)sim_request(sim, a, &op, &response);
 }
 
 static void
@@ -47,11 +47,11 @@ patch(struct sim *sim, struct actor *a, int place, enum setting setting, int64_t
                            .client = a->client,
                            .setting = setting,
                            .value = value};
-    struct answer answer;
+    struct sim_response response;
 
-    if (sim_request(sim, a, &op, &answer) && answer.code == 404) {
+    if (sim_request(sim, a, &op, &response) && response.code == 404) {
         do_plain(sim, a, OP_QUEUE_PUT, place);
-        (void)sim_request(sim, a, &op, &answer);
+        (void)sim_request(sim, a, &op, &response);
     }
 }
 
@@ -149,7 +149,7 @@ redrive(struct sim *sim, struct actor *a, struct random *r)
 {
     const struct profile *p = sim->profile;
     struct operation op = {.kind = OP_REDRIVE, .client = a->client, .to = NOWHERE};
-    struct answer answer;
+    struct sim_response response;
     size_t most = 0;
 
     op.place = sim_some_place(sim, r);
@@ -168,7 +168,7 @@ redrive(struct sim *sim, struct actor *a, struct random *r)
     op.keeps_count = random_chance(r, 30);
     if (random_chance(r, 30) || !have_one_origin(sim, op.place, op.limit))
         op.to = place_of(op.place / NAMES, (int)random_below(r, NAMES));
-    (void)sim_request(sim, a, &op, &answer);
+    (void)sim_request(sim, a, &op, &response);
 }
 
 /* Mostly resumes what is paused, so that a run goes on. */
@@ -177,13 +177,13 @@ pause_or_resume(struct sim *sim, struct actor *a, struct random *r, int place)
 {
     enum { BOTH = STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS };
     struct operation op = {.kind = OP_QUEUE_PAUSE, .place = place, .client = a->client};
-    struct answer answer;
+    struct sim_response response;
 
     if (sim->ledger.queues[place].paused != 0 && random_chance(r, 80))
         op.resumes = (unsigned)random_of(r, STORE_PAUSE_CLAIMS, STORE_PAUSE_POSTS, BOTH);
     else
         op.pauses = (unsigned)random_of(r, STORE_PAUSE_CLAIMS, STORE_PAUSE_POSTS, BOTH);
-    (void)sim_request(sim, a, &op, &answer);
+    (void)sim_request(sim, a, &op, &response);
 }
 
 void

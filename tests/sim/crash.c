@@ -106,13 +106,14 @@ shown_of_place(const struct sim *sim, int place, uint64_t shown)
 
 /* Changes up to this LSN are shown by the response: those of the queues that it is about. */
 static uint64_t
-lsn_shown(const struct sim *sim, const struct operation *op, const struct answer *answer)
+lsn_shown(const struct sim *sim, const struct operation *op,
+          const struct sim_response *response)
 {
     uint64_t shown = 0;
 
-    if (answer->code == 400 || answer->code >= 500)
+    if (response->code == 400 || response->code >= 500)
         return 0;
-    if ((op->kind == OP_FINISH && answer->code != 200) || answer->replayed)
+    if ((op->kind == OP_FINISH && response->code != 200) || response->replayed)
         return shown_of_place(sim, op->place, 0);
     if (op->kind == OP_QUEUE_LIST) {
         for (int i = 0; i < NAMES; i++)
@@ -123,8 +124,8 @@ lsn_shown(const struct sim *sim, const struct operation *op, const struct answer
         int place = operation_place(op, i);
 
         shown = shown_of_place(sim, place, shown);
-        if (answer->code == 201 && op->kind == OP_CLAIM &&
-            ledger_claim(&sim->ledger, place, answer->location.text) != NULL)
+        if (response->code == 201 && op->kind == OP_CLAIM &&
+            ledger_claim(&sim->ledger, place, response->location.text) != NULL)
             break;
     }
     return shown;
@@ -165,14 +166,14 @@ hold(struct sim *sim, size_t who, const struct held *held)
         abort();
     *sim->crashes.held[who] = *held;
     sim->tally.held++;
-    history_note(sim, "      (the answer waits for the journal)\n");
+    history_note(sim, "      (the response waits for the journal)\n");
 }
 
 bool
 crash_sends(struct sim *sim, const struct actor *who, const struct operation *op,
-            const struct answer *answer)
+            const struct sim_response *response)
 {
-    uint64_t lsn = sim->server.last.res->lsn, shown = lsn_shown(sim, op, answer);
+    uint64_t lsn = sim->server.last.res->lsn, shown = lsn_shown(sim, op, response);
 
     if (!is_on(sim) || sim_broken(sim))
         return true;
@@ -184,12 +185,13 @@ crash_sends(struct sim *sim, const struct actor *who, const struct operation *op
                                  sim->server.kinds[kind], kind);
     if (lsn < shown)
         return verdict_break(&sim->verdict, PROMISE_NOTHING_LOST,
-                             "the answer waits for %" PRIu64 ", but shows %" PRIu64, lsn,
-                             shown);
+                             "the response waits for %" PRIu64 ", but shows %" PRIu64,
+                             lsn, shown);
     if (random_once_in(&sim->crashes.luck, sim->profile->commit_once))
         commit_all(sim);
     if (server_durability(&sim->server, lsn) != STORE_DURABLE) {
-        hold(sim, (size_t)(who - sim->actors), &(struct held){*op, *answer, lsn, shown});
+        hold(sim, (size_t)(who - sim->actors),
+             &(struct held){*op, *response, lsn, shown});
         return false;
     }
     acknowledge(sim, shown);
@@ -222,9 +224,9 @@ send_held(struct sim *sim, struct random *r, unsigned percent)
         durability = server_durability(&sim->server, h->lsn);
         if (durability == STORE_DURABLE) {
             history_who(sim, &sim->actors[i]);
-            history_note(sim, "gets its answer\n");
+            history_note(sim, "gets its response\n");
             acknowledge(sim, h->shown);
-            actor_hear(&sim->actors[i], &h->op, &h->answer);
+            actor_hear(&sim->actors[i], &h->op, &h->response);
         }
         if (durability != STORE_PENDING)
             drop_held(sim, i);
@@ -384,7 +386,7 @@ static void
 inspect(struct sim *sim)
 {
     FILE *trace = sim->trace;
-    struct answer answer;
+    struct sim_response response;
 
     sim->trace = NULL; /* it is only of interest when it fails */
     for (int place = 0; place < PLACES && !sim_broken(sim); place++)
@@ -393,7 +395,7 @@ inspect(struct sim *sim)
         const struct known_claim *c = sim->ledger.claims[i];
         struct operation op = {.kind = OP_CLAIM_SHOW, .place = c->place, .id = c->id};
 
-        (void)sim_look(sim, &op, &answer);
+        (void)sim_look(sim, &op, &response);
     }
     sim->trace = trace;
 }

@@ -10,7 +10,7 @@
 #ifndef TESTS_SIM_CRASH_H
 #define TESTS_SIM_CRASH_H
 
-#include "sim/answer.h"
+#include "sim/response.h"
 #include "support/random.h"
 
 struct sim;
@@ -38,9 +38,9 @@ struct moment {
 /* A response that waits. */
 struct held {
     struct operation op;
-    struct answer answer; /* without what it borrowed */
-    uint64_t lsn;         /* that it waits for, and */
-    uint64_t shown;       /* that it has to wait for */
+    struct sim_response response; /* without what it borrowed */
+    uint64_t lsn;                 /* that it waits for, and */
+    uint64_t shown;               /* that it has to wait for */
 };
 
 struct crashes {
@@ -60,7 +60,7 @@ void crash_remember(struct sim *sim);
 /* The last response is complete. True if the actor hears it at once; else it hears it later,
  * or never. */
 bool crash_sends(struct sim *sim, const struct actor *who, const struct operation *op,
-                 const struct answer *answer);
+                 const struct sim_response *response);
 
 /* Waits until a leased delivery is durable, as a notifier does. False: it never will be. */
 bool crash_delivers(struct sim *sim, uint64_t lsn, int place);

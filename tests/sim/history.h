@@ -12,7 +12,7 @@ void history_who(struct sim *sim, const struct actor *who);
 /* The clock has gone on by this. */
 void history_wait(struct sim *sim, int64_t ms);
 
-/* The request just done and its answer. */
+/* The request just done and its response. */
 void history_request(struct sim *sim, struct trouble trouble, bool starved);
 
 void history_note(struct sim *sim, const char *text);

@@ -1,5 +1,5 @@
 /*
- * json_read: a reader of answers, independent of the server's own scanner.
+ * json_read: a reader of responses, independent of the server's own scanner.
  *
  * Walks over objects and arrays and hands out the raw text of their values, so that a
  * message's body can be compared byte by byte with what was posted.

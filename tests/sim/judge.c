@@ -9,10 +9,10 @@ judging_queue(const struct judging *j)
 bool
 judge_code(struct judging *j, int expected, enum promise p)
 {
-    if (j->answer->code == expected)
+    if (j->response->code == expected)
         return true;
-    return verdict_break(j->verdict, p, "the answer is %d, but must be %d",
-                         j->answer->code, expected);
+    return verdict_break(j->verdict, p, "the response is %d, but must be %d",
+                         j->response->code, expected);
 }
 
 enum promise
@@ -127,7 +127,7 @@ judge_stranger(struct judging *j, const struct seen_message *seen)
                              "message %s is given out %lld ms before its delay is over",
                              m->id.text, (long long)(m->ready_ms - j->now_ms));
     return verdict_break(j->verdict, PROMISE_CONTRACT,
-                         "message %s does not belong into this answer", m->id.text);
+                         "message %s does not belong into this response", m->id.text);
 }
 
 static bool
@@ -140,7 +140,7 @@ is_among(struct known_message *const *expected, size_t count, const char *id)
 }
 
 static bool
-is_seen(const struct answer *a, const char *id)
+is_seen(const struct sim_response *a, const char *id)
 {
     for (size_t i = 0; i < a->count; i++)
         if (strcmp(a->messages[i].id.text, id) == 0)
@@ -149,7 +149,7 @@ is_seen(const struct answer *a, const char *id)
 }
 
 static bool
-is_repeated(const struct answer *a, size_t at)
+is_repeated(const struct sim_response *a, size_t at)
 {
     for (size_t i = 0; i < at; i++)
         if (strcmp(a->messages[i].id.text, a->messages[at].id.text) == 0)
@@ -163,7 +163,7 @@ judge_other(struct judging *j, struct known_message *const *expected, size_t cou
             size_t i)
 {
     const struct known_message *m = expected[i];
-    const char *id = j->answer->messages[i].id.text;
+    const char *id = j->response->messages[i].id.text;
     const struct known_message *other = ledger_message(j->ledger, j->op->place, id);
     bool takes = j->op->kind == OP_CLAIM || j->op->kind == OP_POP;
     enum promise p;
@@ -172,11 +172,11 @@ judge_other(struct judging *j, struct known_message *const *expected, size_t cou
     if (!is_among(expected, count, id) &&
         (other == NULL || other->order < m->order ||
          (takes && (other->claim != NULL || j->now_ms < other->ready_ms))))
-        return judge_stranger(j, &j->answer->messages[i]);
-    if (is_repeated(j->answer, i))
+        return judge_stranger(j, &j->response->messages[i]);
+    if (is_repeated(j->response, i))
         return verdict_break(j->verdict, takes ? PROMISE_ONE_HOLDER : PROMISE_CONTRACT,
-                             "message %s is given out twice in one answer", id);
-    if (is_seen(j->answer, m->id.text))
+                             "message %s is given out twice in one response", id);
+    if (is_seen(j->response, m->id.text))
         return verdict_break(j->verdict,
                              m->retried ? PROMISE_LATER_IN_PLACE : PROMISE_OLDEST_FIRST,
                              "message %s is shown before the older %s", id, m->id.text);
@@ -192,7 +192,7 @@ judge_other(struct judging *j, struct known_message *const *expected, size_t cou
 size_t
 judging_shown(const struct judging *j, size_t count)
 {
-    size_t shown = j->answer->count;
+    size_t shown = j->response->count;
 
     return j->starved && shown > 0 && shown < count ? shown : count;
 }
@@ -200,7 +200,7 @@ judging_shown(const struct judging *j, size_t count)
 bool
 judge_sequence(struct judging *j, struct known_message *const *expected, size_t count)
 {
-    const struct answer *a = j->answer;
+    const struct sim_response *a = j->response;
 
     for (size_t i = 0; i < count && i < a->count; i++) {
         if (strcmp(expected[i]->id.text, a->messages[i].id.text) != 0)
@@ -243,8 +243,8 @@ judge_refusal(struct judging *j)
     if (!j->starved && !(j->tight && operation_adds(j->op)) && !too_many_keys &&
         !is_paused(j))
         return verdict_break(j->verdict, PROMISE_SAYS_SO,
-                             "the answer is 503, but nothing has run out");
-    if (!j->answer->retry_after)
+                             "the response is 503, but nothing has run out");
+    if (!j->response->retry_after)
         return verdict_break(j->verdict, PROMISE_SAYS_SO, "503 without Retry-After");
     return true;
 }
@@ -253,10 +253,10 @@ bool
 judge(struct judging *j)
 {
     ledger_advance(j->ledger, j->now_ms);
-    if (j->answer->code >= 500 && j->answer->code != 503)
-        return verdict_break(j->verdict, PROMISE_SAYS_SO, "the answer is %d",
-                             j->answer->code);
-    if (j->answer->code == 503 && !judge_refusal(j))
+    if (j->response->code >= 500 && j->response->code != 503)
+        return verdict_break(j->verdict, PROMISE_SAYS_SO, "the response is %d",
+                             j->response->code);
+    if (j->response->code == 503 && !judge_refusal(j))
         return false;
     return j->op->key != 0 ? judge_keyed(j) : judge_first(j);
 }
@@ -264,7 +264,7 @@ judge(struct judging *j)
 bool
 judge_first(struct judging *j)
 {
-    if (j->answer->code == 503 && (j->op->kind != OP_CLAIM || j->waiter != NOBODY))
+    if (j->response->code == 503 && (j->op->kind != OP_CLAIM || j->waiter != NOBODY))
         return true; /* and nothing has changed, as the next look will tell */
     switch (j->op->kind) {
     case OP_CLAIM:

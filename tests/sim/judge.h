@@ -1,6 +1,6 @@
 /*
- * judge: compares one answer with what the ledger says it has to be, and enters into the
- * ledger what the answer has changed.
+ * judge: compares one response with what the ledger says it has to be, and enters into the
+ * ledger what the response has changed.
  *
  * The rules are those of the API's document, section by section; which promise is broken
  * is decided by what the difference would mean to a client. Judging stops at the first
@@ -9,9 +9,9 @@
 #ifndef TESTS_SIM_JUDGE_H
 #define TESTS_SIM_JUDGE_H
 
-#include "sim/answer.h"
 #include "sim/ledger.h"
 #include "sim/promise.h"
+#include "sim/response.h"
 
 /* Under what rules the server runs. */
 struct rules {
@@ -31,7 +31,7 @@ struct judging {
     struct ledger *ledger;
     const struct rules *rules;
     const struct operation *op;
-    const struct answer *answer;
+    const struct sim_response *response;
     int64_t now_ms;
     size_t body_bytes; /* of the request */
     bool starved;      /* an allocation has failed during the request */
@@ -41,7 +41,7 @@ struct judging {
     int waiter; /* who waits with the request; NOBODY: it does not */
     bool on;    /* it may go on with that */
     bool gone;  /* its client has hung up: it must not take anything */
-    bool waits; /* there is no answer: it waits on */
+    bool waits; /* there is no response: it waits on */
 
     /*
      * Dead letters that a starved claim came upon: contrary to everything else the API
@@ -52,7 +52,7 @@ struct judging {
     size_t moved_count;
 };
 
-/* Judges the answer; false: a promise is broken. */
+/* Judges the response; false: a promise is broken. */
 bool judge(struct judging *j);
 
 /* The same of a request that has no key, or none that is known (judge.c); of one with a key
@@ -74,7 +74,7 @@ void claim_plan_fini(struct claim_plan *plan);
 
 /*
  * One queue of those that a request may take from; *took: it has to be this one, and the
- * answer was judged.
+ * response was judged.
  */
 bool judge_claim_from(struct judging *j, bool *took);
 bool judge_pop_from(struct judging *j, bool *took);
@@ -95,7 +95,7 @@ void judging_enter_draft(struct judging *j, const struct draft *d, const char *i
 /* Would a draft expire at this place before its delay is over? Then its post is refused. */
 bool judging_expires_delayed(const struct judging *j, int place, const struct draft *d);
 
-/* The ids of the answer from `first` on are new. */
+/* The ids of the response from `first` on are new. */
 bool judge_new_ids(struct judging *j, size_t first, size_t count);
 
 /* How long a claim made or renewed now lasts, and makes its messages live at least. */
@@ -147,12 +147,12 @@ bool judging_letter(const struct judging *j, const struct known_message *m);
 bool judge_document(struct judging *j, const struct known_message *m,
                     const struct seen_message *seen);
 
-/* The claim number of the answer has to be that of the claim. */
+/* The claim number of the response has to be that of the claim. */
 bool judge_claim_number(struct judging *j, const struct known_claim *c);
 
 /*
  * How many of so many messages that are there have to be shown or taken: all, but if memory has
- * run out those of the answer, if it is one at least (docs/api.md 5.3).
+ * run out those of the response, if it is one at least (docs/api.md 5.3).
  */
 size_t judging_shown(const struct judging *j, size_t count);
 

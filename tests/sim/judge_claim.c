@@ -99,7 +99,7 @@ judge_new_number(struct judging *j)
     struct known_queue *q = judging_queue(j);
     uint64_t last = q->last_number;
 
-    q->last_number = j->answer->claim_number;
+    q->last_number = j->response->claim_number;
     return q->last_number > last ||
            verdict_break(j->verdict, PROMISE_NUMBERS_GROW,
                          "the claim has number %llu, but there was one with %llu",
@@ -109,20 +109,20 @@ judge_new_number(struct judging *j)
 bool
 judge_claim_number(struct judging *j, const struct known_claim *c)
 {
-    return j->answer->claim_number == c->number ||
+    return j->response->claim_number == c->number ||
            verdict_break(j->verdict, PROMISE_NUMBERS_GROW,
                          "the claim has number %llu, but was made with %llu",
-                         (unsigned long long)j->answer->claim_number,
+                         (unsigned long long)j->response->claim_number,
                          (unsigned long long)c->number);
 }
 
 static bool
 judge_taken(struct judging *j, const struct claim_plan *plan)
 {
-    const char *id = j->answer->location.text;
+    const char *id = j->response->location.text;
     struct known_claim *c;
 
-    if (j->answer->code != 201)
+    if (j->response->code != 201)
         return judge_code(j, 201, judge_missing(j, plan->taken[0]));
     if (id[0] == '\0' || ledger_claim(j->ledger, j->op->place, id) != NULL)
         return verdict_break(j->verdict, PROMISE_CONTRACT,
@@ -130,7 +130,7 @@ judge_taken(struct judging *j, const struct claim_plan *plan)
     if (!judge_new_number(j))
         return false;
     c = ledger_add_claim(j->ledger, j->op->place, id, j->now_ms, judging_claim_ttl(j));
-    c->number = j->answer->claim_number;
+    c->number = j->response->claim_number;
     for (size_t i = 0; i < plan->taken_count; i++) {
         struct known_message *m = plan->taken[i];
 
@@ -155,9 +155,9 @@ judge_claim_from(struct judging *j, bool *took)
     }
     move_letters(j, &plan);
     /* 503: letters that had gone before stay gone, see docs/adr/0003-dead-letters.md. */
-    *took = plan.taken_count > 0 || j->answer->code == 503;
+    *took = plan.taken_count > 0 || j->response->code == 503;
     plan.taken_count = judging_shown(j, plan.taken_count);
-    if (plan.taken_count > 0 && j->answer->code != 503 && !j->waits)
+    if (plan.taken_count > 0 && j->response->code != 503 && !j->waits)
         kept = judge_taken(j, &plan);
     claim_plan_fini(&plan);
     return kept;
@@ -171,10 +171,10 @@ judge_unknown(struct judging *j)
 {
     enum fate fate = ledger_fate(j->ledger, j->op->place, j->op->id.text);
 
-    if (j->answer->code == 404)
+    if (j->response->code == 404)
         return true;
     return verdict_break(j->verdict, promise_of_gone(fate),
-                         "the answer is %d for a claim that %s", j->answer->code,
+                         "the response is %d for a claim that %s", j->response->code,
                          fate_text(fate));
 }
 
@@ -187,14 +187,14 @@ judge_show(struct judging *j, const struct known_claim *c)
 
     if (!judge_code(j, 200, PROMISE_ON_TIME) || !judge_claim_number(j, c))
         return false;
-    if (j->answer->claim_ttl_s != c->ttl_ms / 1000 ||
-        j->answer->claim_age_s != (j->now_ms - c->started_ms) / 1000 ||
-        strcmp(j->answer->location.text, c->id.text) != 0)
+    if (j->response->claim_ttl_s != c->ttl_ms / 1000 ||
+        j->response->claim_age_s != (j->now_ms - c->started_ms) / 1000 ||
+        strcmp(j->response->location.text, c->id.text) != 0)
         return verdict_break(
             j->verdict, PROMISE_ON_TIME,
             "claim %s has ttl %lld and age %lld, must have %lld and %lld",
-            j->answer->location.text, (long long)j->answer->claim_ttl_s,
-            (long long)j->answer->claim_age_s, (long long)(c->ttl_ms / 1000),
+            j->response->location.text, (long long)j->response->claim_ttl_s,
+            (long long)j->response->claim_age_s, (long long)(c->ttl_ms / 1000),
             (long long)((j->now_ms - c->started_ms) / 1000));
     for (size_t i = 0; i < q->count && count < IDS_MAX; i++)
         if (q->messages[i]->claim == c)
@@ -229,7 +229,7 @@ judge_claim(struct judging *j)
 
     c = ledger_claim(j->ledger, j->op->place, j->op->id.text);
     if (j->op->kind == OP_CLAIM_RELEASE) {
-        if (c != NULL && j->answer->code == 204)
+        if (c != NULL && j->response->code == 204)
             ledger_end_claim(j->ledger, c, FATE_RELEASED);
         return judge_code(j, 204, PROMISE_CONTRACT);
     }

@@ -122,7 +122,7 @@ result_of(const struct judging *j, const struct named *named, size_t i)
 static bool
 judge_results(struct judging *j, const struct named *named)
 {
-    const struct answer *a = j->answer;
+    const struct sim_response *a = j->response;
 
     if (a->result_count != j->op->id_count)
         return verdict_break(j->verdict, PROMISE_CONTRACT, "%zu results of %zu messages",
@@ -164,7 +164,7 @@ enter_posts(struct judging *j)
         if (!judging_queue(&there)->exists)
             ledger_make_queue(j->ledger, op.place);
         for (size_t k = 0; k < j->op->posts[i].count; k++, at++)
-            judging_enter_draft(&there, &j->op->drafts[at], j->answer->posted[at].text,
+            judging_enter_draft(&there, &j->op->drafts[at], j->response->posted[at].text,
                                 &body);
     }
     buf_fini(&body);
@@ -204,7 +204,7 @@ enter_items(struct judging *j, const struct named *named)
             continue;
         if (item->action == STORE_FINISH_DELETE)
             ledger_remove(j->ledger, j->op->place, m, FATE_DELETED);
-        else if (j->answer->results[i] == 'r')
+        else if (j->response->results[i] == 'r')
             release(j, m, item->delay_s);
         else
             ledger_bury(j->ledger, j->op->place, letters_of(j), m, j->now_ms);
@@ -217,7 +217,7 @@ judge_renewal(struct judging *j)
 {
     struct known_claim *c = ledger_claim(j->ledger, j->op->place, j->op->id.text);
     const bool renewed = j->op->renews && c != NULL;
-    const struct answer *a = j->answer;
+    const struct sim_response *a = j->response;
 
     if (a->says_renewed != j->op->renews || a->renewed != renewed)
         return verdict_break(j->verdict, PROMISE_ONE_STEP,
@@ -251,9 +251,9 @@ judge_finish(struct judging *j)
     if (j->tight && j->op->post_count > 0)
         return verdict_break(j->verdict, PROMISE_SAYS_SO,
                              "accepted although the memory budget is used up");
-    if (j->answer->posted_count != j->op->draft_count)
+    if (j->response->posted_count != j->op->draft_count)
         return verdict_break(j->verdict, PROMISE_ONE_STEP,
-                             "%zu of %zu messages were posted", j->answer->posted_count,
+                             "%zu of %zu messages were posted", j->response->posted_count,
                              j->op->draft_count);
     if (!judge_results(j, &named) || !enter_posts(j))
         return false;
@@ -330,7 +330,7 @@ static bool
 judge_moved(struct judging *j, struct known_message **letters, size_t count,
             int64_t unknown)
 {
-    const struct answer *a = j->answer;
+    const struct sim_response *a = j->response;
     int64_t remaining = count_letters(judging_queue(j));
 
     /* Without memory it goes as far as it comes. */

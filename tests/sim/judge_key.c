@@ -13,7 +13,7 @@ add_bytes(uint64_t digest, const void *data, size_t len)
 
 /* Of all that a repeated post, pop or finish shows again. */
 static uint64_t
-digest_of(const struct answer *a)
+digest_of(const struct sim_response *a)
 {
     uint64_t d = 0xcbf29ce484222325;
 
@@ -38,11 +38,11 @@ has_effect(const struct judging *j)
     switch (j->op->kind) {
     case OP_POST:
     case OP_CLAIM:
-        return j->answer->code == 201;
+        return j->response->code == 201;
     case OP_POP:
-        return j->answer->code == 200 && j->answer->count > 0;
+        return j->response->code == 200 && j->response->count > 0;
     default:
-        return j->answer->code == 200;
+        return j->response->code == 200;
     }
 }
 
@@ -54,10 +54,10 @@ judge_same_claim(struct judging *j, const struct known_claim *c)
     struct known_message *held[IDS_MAX];
     size_t count = 0;
 
-    if (strcmp(j->answer->location.text, c->id.text) != 0)
+    if (strcmp(j->response->location.text, c->id.text) != 0)
         return verdict_break(j->verdict, PROMISE_ONE_EFFECT,
                              "the claim %s is made, but %s was before",
-                             j->answer->location.text, c->id.text);
+                             j->response->location.text, c->id.text);
     if (!judge_claim_number(j, c))
         return false;
     for (size_t i = 0; i < q->count && count < IDS_MAX; i++)
@@ -76,18 +76,18 @@ judge_repeated(struct judging *j, const struct known_effect *effect)
             ? ledger_claim(j->ledger, j->op->place, effect->claim.text)
             : NULL;
 
-    if (j->answer->code == 503)
+    if (j->response->code == 503)
         return true;
     if (j->op->kind == OP_CLAIM && c == NULL)
         return judge_code(j, 409, PROMISE_ONE_EFFECT);
     if (!judge_code(j, makes ? 201 : 200, PROMISE_ONE_EFFECT))
         return false;
-    if (!j->answer->replayed)
+    if (!j->response->replayed)
         return verdict_break(j->verdict, PROMISE_ONE_EFFECT,
                              "a repeated request is not said to be one");
     if (j->op->kind == OP_CLAIM)
         return judge_same_claim(j, c);
-    return digest_of(j->answer) == effect->digest ||
+    return digest_of(j->response) == effect->digest ||
            verdict_break(j->verdict, PROMISE_ONE_EFFECT,
                          "a repeated request has another result");
 }
@@ -100,7 +100,7 @@ judge_keyed(struct judging *j)
     if (effect != NULL &&
         ledger_remembers(j->ledger, effect, j->now_ms, j->rules->key_window_ms))
         return judge_repeated(j, effect);
-    if (j->answer->replayed)
+    if (j->response->replayed)
         return verdict_break(j->verdict, PROMISE_ONE_EFFECT,
                              "said to be repeated, but it has had no effect");
     if (!judge_first(j))
@@ -111,7 +111,7 @@ judge_keyed(struct judging *j)
                                           .place = j->op->place,
                                           .incarnation = judging_queue(j)->incarnation,
                                           .made_ms = j->now_ms,
-                                          .claim = j->answer->location,
-                                          .digest = digest_of(j->answer)});
+                                          .claim = j->response->location,
+                                          .digest = digest_of(j->response)});
     return true;
 }

@@ -59,7 +59,7 @@ judging_enter_draft(struct judging *j, const struct draft *d, const char *id,
 static bool
 is_used(const struct judging *j, size_t at)
 {
-    const struct store_id *ids = j->answer->posted;
+    const struct store_id *ids = j->response->posted;
 
     for (size_t i = 0; i < at; i++)
         if (strcmp(ids[i].text, ids[at].text) == 0)
@@ -74,7 +74,7 @@ judge_new_ids(struct judging *j, size_t first, size_t count)
     for (size_t i = first; i < first + count; i++)
         if (is_used(j, i))
             return verdict_break(j->verdict, PROMISE_CONTRACT, "id %s is not new",
-                                 j->answer->posted[i].text);
+                                 j->response->posted[i].text);
     return true;
 }
 
@@ -98,18 +98,18 @@ judge_post(struct judging *j)
     if (j->tight)
         return verdict_break(j->verdict, PROMISE_SAYS_SO,
                              "accepted although the memory budget is used up");
-    if (j->answer->posted_count != j->op->draft_count)
+    if (j->response->posted_count != j->op->draft_count)
         return verdict_break(j->verdict, PROMISE_ALL_OR_NOTHING,
-                             "%zu of %zu messages were posted", j->answer->posted_count,
+                             "%zu of %zu messages were posted", j->response->posted_count,
                              j->op->draft_count);
-    if (!judge_new_ids(j, 0, j->answer->posted_count))
+    if (!judge_new_ids(j, 0, j->response->posted_count))
         return false;
     if (!q->exists)
         ledger_make_queue(j->ledger, j->op->place);
     mem = mem_new(0);
     buf_init(&body, mem);
     for (size_t i = 0; i < j->op->draft_count; i++)
-        judging_enter_draft(j, &j->op->drafts[i], j->answer->posted[i].text, &body);
+        judging_enter_draft(j, &j->op->drafts[i], j->response->posted[i].text, &body);
     buf_fini(&body);
     mem_destroy(mem);
     return true;
@@ -133,8 +133,8 @@ judge_any_page(struct judging *j)
 {
     uint64_t last = 0;
 
-    for (size_t i = 0; i < j->answer->count; i++) {
-        const struct seen_message *seen = &j->answer->messages[i];
+    for (size_t i = 0; i < j->response->count; i++) {
+        const struct seen_message *seen = &j->response->messages[i];
         const struct known_message *m =
             ledger_message(j->ledger, j->op->place, seen->id.text);
         enum fate fate = ledger_fate(j->ledger, j->op->place, seen->id.text);
@@ -181,18 +181,18 @@ judge_page(struct judging *j)
 
     if (!judge_code(j, 200, PROMISE_CONTRACT))
         return false;
-    if ((j->answer->count > 0) != (j->answer->marker.text[0] != '\0'))
+    if ((j->response->count > 0) != (j->response->marker.text[0] != '\0'))
         return verdict_break(j->verdict, PROMISE_CONTRACT,
-                             "%zu messages and the marker \"%s\"", j->answer->count,
-                             j->answer->marker.text);
+                             "%zu messages and the marker \"%s\"", j->response->count,
+                             j->response->marker.text);
     if (behind != 0 && j->op->from.incarnation != q->incarnation)
         return judge_any_page(j);
     for (size_t i = 0; i < q->count && count < limit; i++)
         if (q->messages[i]->order > behind && is_listed(j, q->messages[i]))
             expected[count++] = q->messages[i];
-    if (j->answer->count > 0 && j->answer->count < count &&
-        may_end_early(q, behind, expected[j->answer->count]))
-        count = j->answer->count;
+    if (j->response->count > 0 && j->response->count < count &&
+        may_end_early(q, behind, expected[j->response->count]))
+        count = j->response->count;
     return judge_sequence(j, expected, judging_shown(j, count));
 }
 
@@ -205,12 +205,12 @@ judge_get_one(struct judging *j)
 
     if (m == NULL)
         return judge_code(j, 404, promise_of_gone(fate));
-    if (j->answer->code != 200)
+    if (j->response->code != 200)
         return judge_code(j, 200, judge_missing(j, m));
-    if (strcmp(m->id.text, j->answer->messages[0].id.text) != 0)
+    if (strcmp(m->id.text, j->response->messages[0].id.text) != 0)
         return verdict_break(j->verdict, PROMISE_CONTRACT, "message %s is shown for %s",
-                             j->answer->messages[0].id.text, m->id.text);
-    return judge_document(j, m, &j->answer->messages[0]);
+                             j->response->messages[0].id.text, m->id.text);
+    return judge_document(j, m, &j->response->messages[0]);
 }
 
 /* Those of the messages asked for that are there, in the order asked. */
@@ -234,20 +234,20 @@ judge_get_many(struct judging *j)
 
     if (count == 0)
         return judge_code(j, 404, PROMISE_ON_TIME);
-    if (j->answer->code != 200)
+    if (j->response->code != 200)
         return judge_code(j, 200, judge_missing(j, expected[0]));
     for (size_t i = 0; i < count; i++) {
-        const struct seen_message *seen = &j->answer->messages[i];
+        const struct seen_message *seen = &j->response->messages[i];
 
-        if (i >= j->answer->count || strcmp(seen->id.text, expected[i]->id.text) != 0)
+        if (i >= j->response->count || strcmp(seen->id.text, expected[i]->id.text) != 0)
             return verdict_break(j->verdict, judge_missing(j, expected[i]),
                                  "message %s is not shown", expected[i]->id.text);
         if (!judge_document(j, expected[i], seen))
             return false;
     }
-    return j->answer->count == count ||
+    return j->response->count == count ||
            verdict_break(j->verdict, PROMISE_ON_TIME, "%zu messages instead of %zu",
-                         j->answer->count, count);
+                         j->response->count, count);
 }
 
 /* ---------------------------------------------------------------------- remove */

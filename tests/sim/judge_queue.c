@@ -44,11 +44,11 @@ judge_settings(struct judging *j)
     for (int i = 0; i < SETTING_COUNT; i++) {
         int64_t expected = q->settings[i] == STORE_UNSET ? defaults[i] : q->settings[i];
 
-        if (j->answer->settings[i] != expected)
-            return verdict_break(j->verdict, PROMISE_NOTHING_LOST,
-                                 "%s is %lld, but must be %lld",
-                                 setting_member((enum setting)i),
-                                 (long long)j->answer->settings[i], (long long)expected);
+        if (j->response->settings[i] != expected)
+            return verdict_break(
+                j->verdict, PROMISE_NOTHING_LOST, "%s is %lld, but must be %lld",
+                setting_member((enum setting)i), (long long)j->response->settings[i],
+                (long long)expected);
     }
     return true;
 }
@@ -114,9 +114,9 @@ judge_pause(struct judging *j)
     if (!judge_code(j, 200, PROMISE_CONTRACT))
         return false;
     q->paused = (q->paused | j->op->pauses) & ~j->op->resumes;
-    return j->answer->paused == q->paused ||
+    return j->response->paused == q->paused ||
            verdict_break(j->verdict, PROMISE_PAUSED, "%u is paused, but must be %u",
-                         j->answer->paused, q->paused);
+                         j->response->paused, q->paused);
 }
 
 /* ---------------------------------------------------------------------- show */
@@ -144,7 +144,7 @@ static bool
 judge_stats(struct judging *j)
 {
     const struct known_queue *q = judging_queue(j);
-    const struct answer *a = j->answer;
+    const struct sim_response *a = j->response;
     int64_t held = 0;
 
     if (!judge_code(j, 200, PROMISE_CONTRACT))
@@ -182,8 +182,8 @@ judge_list(struct judging *j)
         return false;
     for (int i = 0; i < NAMES; i++) {
         int place = place_of(project, sorted[i]);
-        bool listed = at < j->answer->queue_count &&
-                      bytes_equal_str(j->answer->queues[at], place_name(place));
+        bool listed = at < j->response->queue_count &&
+                      bytes_equal_str(j->response->queues[at], place_name(place));
 
         if (listed != j->ledger->queues[place].exists)
             return verdict_break(
@@ -191,11 +191,11 @@ judge_list(struct judging *j)
                 "queue %s is %slisted", place_name(place), listed ? "" : "not ");
         at += listed;
     }
-    if (at != j->answer->queue_count || j->answer->queue_total != (int64_t)at)
+    if (at != j->response->queue_count || j->response->queue_total != (int64_t)at)
         return verdict_break(j->verdict, PROMISE_CONTRACT,
                              "%zu queues listed, %lld counted, there are %zu",
-                             j->answer->queue_count, (long long)j->answer->queue_total,
-                             at);
+                             j->response->queue_count,
+                             (long long)j->response->queue_total, at);
     return true;
 }
 

@@ -8,7 +8,7 @@ static void
 enter(struct judging *j)
 {
     struct known_subscription *s =
-        ledger_subscribe(j->ledger, j->op->place, j->answer->subscribed.text);
+        ledger_subscribe(j->ledger, j->op->place, j->response->subscribed.text);
 
     s->subscriber = j->op->subscriber;
     s->options = j->op->options;
@@ -31,7 +31,7 @@ judge_admitted(struct judging *j)
 static bool
 judge_subscribe(struct judging *j)
 {
-    const char *id = j->answer->subscribed.text;
+    const char *id = j->response->subscribed.text;
     struct known_subscription *s =
         ledger_subscriber(j->ledger, j->op->place, j->op->subscriber);
 
@@ -236,7 +236,7 @@ static bool
 judge_list(struct judging *j)
 {
     const struct known_queue *q = judging_queue(j);
-    const struct answer *a = j->answer;
+    const struct sim_response *a = j->response;
 
     if (!judge_code(j, 200, PROMISE_CONTRACT))
         return false;

@@ -22,9 +22,9 @@ judging_limit(const struct judging *j)
 static bool
 is_from_here(const struct judging *j)
 {
-    for (size_t i = 0; i < j->answer->count; i++) {
+    for (size_t i = 0; i < j->response->count; i++) {
         const struct known_message *m =
-            ledger_message(j->ledger, j->op->place, j->answer->messages[i].id.text);
+            ledger_message(j->ledger, j->op->place, j->response->messages[i].id.text);
 
         if (m == NULL || m->claim != NULL || j->now_ms < m->ready_ms ||
             (j->op->kind == OP_CLAIM && judging_letter(j, m)))
@@ -44,8 +44,8 @@ shows_any_of_first(const struct judging *j, size_t count)
 
         if (m->claim != NULL || j->now_ms < m->ready_ms)
             continue;
-        for (size_t k = 0; k < j->answer->count; k++)
-            if (strcmp(j->answer->messages[k].id.text, m->id.text) == 0)
+        for (size_t k = 0; k < j->response->count; k++)
+            if (strcmp(j->response->messages[k].id.text, m->id.text) == 0)
                 return true;
         count--;
     }
@@ -58,7 +58,7 @@ judge_turn(struct judging *j)
 {
     size_t ready = ledger_ready(j->ledger, j->op->place, j->now_ms);
     size_t reserved = judging_reserved(j);
-    const struct answer *a = j->answer;
+    const struct sim_response *a = j->response;
 
     if (reserved == 0 || a->count == 0 || !is_from_here(j))
         return true;
@@ -75,11 +75,11 @@ judge_turn(struct judging *j)
 static bool
 judge_pause(struct judging *j)
 {
-    if ((judging_queue(j)->paused & STORE_PAUSE_CLAIMS) == 0 || j->answer->count == 0 ||
+    if ((judging_queue(j)->paused & STORE_PAUSE_CLAIMS) == 0 || j->response->count == 0 ||
         !is_from_here(j))
         return true;
     return verdict_break(j->verdict, PROMISE_PAUSED, "message %s is given out",
-                         j->answer->messages[0].id.text);
+                         j->response->messages[0].id.text);
 }
 
 static bool
@@ -97,11 +97,11 @@ judge_nothing(struct judging *j)
     if (j->waiter != NOBODY && j->on)
         return j->waits ||
                verdict_break(j->verdict, PROMISE_CONTRACT,
-                             "answered %d although it may wait on", j->answer->code);
+                             "answered %d although it may wait on", j->response->code);
     if (j->waits)
         return verdict_break(j->verdict, PROMISE_NOBODY_LEFT,
                              "waits on although its waiting is over");
-    if (j->answer->count > 0)
+    if (j->response->count > 0)
         return judge_sequence(j, NULL, 0);
     return judge_code(j, j->op->kind == OP_CLAIM ? 204 : 200, PROMISE_CONTRACT);
 }
@@ -122,11 +122,11 @@ judge_preference(struct judging *j)
     enum { MOST_S = 45 };
     int64_t wait_s = j->op->wait_s < MOST_S ? j->op->wait_s : MOST_S;
 
-    return j->waits || j->waiter == NOBODY || j->answer->code >= 300 ||
-           j->answer->applied_s == wait_s ||
+    return j->waits || j->waiter == NOBODY || j->response->code >= 300 ||
+           j->response->applied_s == wait_s ||
            verdict_break(j->verdict, PROMISE_CONTRACT,
                          "%lld seconds of waiting are applied, must be %lld",
-                         (long long)j->answer->applied_s, (long long)wait_s);
+                         (long long)j->response->applied_s, (long long)wait_s);
 }
 
 /* Finds the place that the messages have to come from, the first that has any. */
@@ -154,11 +154,11 @@ judge_take(struct judging *j)
 {
     bool took = false, kept;
 
-    if (j->gone && (j->answer->count > 0 || j->answer->code == 201))
+    if (j->gone && (j->response->count > 0 || j->response->code == 201))
         return verdict_break(j->verdict, PROMISE_GONE_IS_GONE,
                              "takes messages for a client that has hung up");
     kept = (j->gone || judge_places(j, &took)) && judge_preference(j);
-    if (kept && j->answer->code != 503)
+    if (kept && j->response->code != 503)
         kept = took ? judge_something(j) : judge_nothing(j);
     return kept;
 }

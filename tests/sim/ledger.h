@@ -1,7 +1,7 @@
 /*
- * ledger: what is known of every queue, message and claim from the answers alone.
+ * ledger: what is known of every queue, message and claim from the responses alone.
  *
- * The ledger stands at the server's door: it sees each answer as it leaves, also those
+ * The ledger stands at the server's door: it sees each response as it leaves, also those
  * that the network then loses. So nothing in it is uncertain, and the checker is stricter
  * than any client could be. It is written from the API's document and knows nothing of
  * the engine: arrays, loops, and times compared with now.
@@ -69,7 +69,7 @@ struct known_message {
     uint32_t claim_count;
     struct known_claim *claim; /* live; NULL: free */
     bool freed_by_time;        /* its last claim was not released, but expired */
-    bool given_back;           /* a claim of it was, whose answer was lost */
+    bool given_back;           /* a claim of it was, whose response was lost */
     bool retried;              /* it was released by a finish */
     bool letter;               /* a dead letter that has not gone back */
     bool returned;             /* it was one once */
@@ -215,7 +215,7 @@ struct known_claim *ledger_add_claim(struct ledger *l, int place, const char *id
 struct known_claim *ledger_claim(const struct ledger *l, int place, const char *id);
 
 /*
- * Gives a claim back whose answer nobody got: as a release. uncount: nobody can have seen
+ * Gives a claim back whose response nobody got: as a release. uncount: nobody can have seen
  * the messages, so it does not count.
  */
 void ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount);

@@ -6,7 +6,7 @@ static void
 list(struct sim *sim, struct actor *a, struct random *r)
 {
     struct operation *op = &a->page;
-    struct answer answer;
+    struct sim_response response;
 
     if (op->from.marker.text[0] == '\0' || random_chance(r, 20))
         *op = (struct operation){.kind = OP_LIST,
@@ -17,17 +17,17 @@ list(struct sim *sim, struct actor *a, struct random *r)
                                  .echo = random_chance(r, 80),
                                  .include_claimed = random_chance(r, 60),
                                  .include_delayed = random_chance(r, 60)};
-    if (!sim_request(sim, a, op, &answer) || answer.code != 200)
+    if (!sim_request(sim, a, op, &response) || response.code != 200)
         return;
-    if (answer.count == 0) { /* the end, for now */
+    if (response.count == 0) { /* the end, for now */
         op->from.marker.text[0] = '\0';
         return;
     }
-    op->from.marker = answer.marker;
+    op->from.marker = response.marker;
     op->from.incarnation = sim->ledger.queues[op->place].incarnation;
-    op->from.order =
-        ledger_message(&sim->ledger, op->place, answer.messages[answer.count - 1].id.text)
-            ->order;
+    op->from.order = ledger_message(&sim->ledger, op->place,
+                                    response.messages[response.count - 1].id.text)
+                         ->order;
 }
 
 static bool
@@ -46,7 +46,7 @@ get(struct sim *sim, struct actor *a, struct random *r)
                            .place = sim_some_place(sim, r),
                            .client = a->client};
     int64_t count = random_between(r, 1, IDS_MAX);
-    struct answer answer;
+    struct sim_response response;
 
     op.id = sim_some_message(sim, r, op.place);
     for (int64_t i = 0; i < count; i++) {
@@ -58,7 +58,7 @@ get(struct sim *sim, struct actor *a, struct random *r)
     if (random_chance(r, 5)) /* in a queue where they are not */
         op.place = sim_some_place(sim, r);
     if (op.id_count > 0 && op.id.text[0] != '\0')
-        (void)sim_request(sim, a, &op, &answer);
+        (void)sim_request(sim, a, &op, &response);
 }
 
 static void
@@ -66,14 +66,14 @@ look(struct sim *sim, struct actor *a, struct random *r, enum op_kind kind)
 {
     struct operation op = {
         .kind = kind, .place = sim_some_place(sim, r), .client = a->client};
-    struct answer answer;
+    struct sim_response response;
 
     if (kind == OP_CLAIM_SHOW) {
         op.id = sim_some_claim(sim, r, op.place);
         if (op.id.text[0] == '\0')
             return;
     }
-    (void)sim_request(sim, a, &op, &answer);
+    (void)sim_request(sim, a, &op, &response);
 }
 
 void

@@ -6,7 +6,7 @@ pop(struct sim *sim, struct actor *a, struct random *r)
 {
     struct operation op = {
         .kind = OP_POP, .place = sim_some_place(sim, r), .client = a->client};
-    struct answer answer;
+    struct sim_response response;
 
     op.limit = (int)random_between(r, 1, sim->profile->claim_limit);
     if (sim->profile->waiting_once > 0 && random_once_in(r, sim->profile->waiting_once)) {
@@ -14,7 +14,7 @@ pop(struct sim *sim, struct actor *a, struct random *r)
         sim_wait(sim, a, &op);
         return;
     }
-    (void)sim_request(sim, a, &op, &answer);
+    (void)sim_request(sim, a, &op, &response);
 }
 
 static void
@@ -22,13 +22,13 @@ delete_one(struct sim *sim, struct actor *a, struct random *r)
 {
     struct operation op = {
         .kind = OP_DELETE_ONE, .place = sim_some_place(sim, r), .client = a->client};
-    struct answer answer;
+    struct sim_response response;
 
     op.id = sim_some_message(sim, r, op.place);
     if (random_chance(r, 40))
         op.claim = sim_some_claim(sim, r, op.place);
     if (op.id.text[0] != '\0')
-        (void)sim_request(sim, a, &op, &answer);
+        (void)sim_request(sim, a, &op, &response);
 }
 
 void

@@ -22,12 +22,12 @@ draw_delay(const struct profile *p, struct random *r)
 static void
 post_again(struct sim *sim, struct actor *a, struct operation *op)
 {
-    struct answer answer;
+    struct sim_response response;
 
     for (size_t i = 0; sim->profile->actors[PART_SUBSCRIBER] > 0 && i < op->draft_count;
          i++)
         op->drafts[i].number = sim->bodies++;
-    (void)sim_request(sim, a, op, &answer);
+    (void)sim_request(sim, a, op, &response);
 }
 
 void
@@ -36,7 +36,7 @@ producer_act(struct sim *sim, struct actor *a, struct random *r)
     const struct profile *p = sim->profile;
     struct operation op = {
         .kind = OP_POST, .place = sim_some_place(sim, r), .client = a->client};
-    struct answer answer;
+    struct sim_response response;
 
     op.draft_count = (size_t)random_between(r, 1, p->batch);
     for (size_t i = 0; i < op.draft_count; i++)
@@ -44,6 +44,6 @@ producer_act(struct sim *sim, struct actor *a, struct random *r)
                                       .len = (size_t)random_below(r, p->body),
                                       .ttl_s = draw_ttl(p, r),
                                       .delay_s = draw_delay(p, r)};
-    if (!sim_request(sim, a, &op, &answer) && random_chance(r, 70))
+    if (!sim_request(sim, a, &op, &response) && random_chance(r, 70))
         post_again(sim, a, &op);
 }

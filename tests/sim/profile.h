@@ -42,18 +42,19 @@ struct profile {
     unsigned wait_once, deadline_once, long_wait_once, day_wait_once;
     unsigned housekeep_once;
     unsigned starve_once;       /* an allocation fails */
-    unsigned lose_once;         /* a request or an answer is lost */
+    unsigned lose_once;         /* a request or a response is lost */
     unsigned delay_once;        /* a message is posted with a delay */
     unsigned reset_once;        /* of an administrator's acts: purge, delete */
     unsigned dead_letters_once; /* likewise: settings of dead letters */
     unsigned waiting_once;      /* a claim or a pop would rather wait than get nothing */
-    unsigned lose_claim_once; /* of claims: the answer cannot be sent: it is given back */
-    unsigned finish_once;     /* of a worker's acts: several things in one step */
-    unsigned key_once;        /* of the requests that may have an Idempotency-Key */
-    unsigned pause_once;      /* of an administrator's acts: pauses or resumes a queue */
-    unsigned redrive_once;    /* of an administrator's acts: dead letters go back */
-    unsigned restart_once;    /* the process ends; 0: it has no journal */
-    unsigned commit_once; /* of the answers: the journal commits before anything else */
+    unsigned
+        lose_claim_once;   /* of claims: the response cannot be sent: it is given back */
+    unsigned finish_once;  /* of a worker's acts: several things in one step */
+    unsigned key_once;     /* of the requests that may have an Idempotency-Key */
+    unsigned pause_once;   /* of an administrator's acts: pauses or resumes a queue */
+    unsigned redrive_once; /* of an administrator's acts: dead letters go back */
+    unsigned restart_once; /* the process ends; 0: it has no journal */
+    unsigned commit_once; /* of the responses: the journal commits before anything else */
     unsigned checkpoint_once;
     uint64_t segment_bytes;  /* of the journal */
     uint64_t journal_bytes;  /* journal_max_bytes; 0: any number */

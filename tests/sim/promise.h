@@ -36,7 +36,7 @@
     X(ONE_EFFECT, "one key, one effect")                                                 \
     X(PAUSED, "paused until resumed")                                                    \
     X(STEP_BY_STEP, "step by step")                                                      \
-    X(CONTRACT, "an answer the API does not allow")                                      \
+    X(CONTRACT, "a response the API does not allow")                                     \
     X(SOUND, "the store's own audit")
 
 enum promise {

@@ -123,17 +123,17 @@ static void
 delete_all(struct sim *sim)
 {
     struct operation op = {.kind = OP_QUEUE_DELETE};
-    struct answer answer;
+    struct sim_response response;
 
     for (op.place = 0; op.place < PLACES && !sim_broken(sim); op.place++)
-        (void)sim_look(sim, &op, &answer);
+        (void)sim_look(sim, &op, &response);
 }
 
 /* At the end everything is where it has to be; then it ends, and its memory is free. */
 static void
 finish(struct sim *sim)
 {
-    /* Tables and the last answer keep a little, the pool of each shard its nodes. */
+    /* Tables and the last response keep a little, the pool of each shard its nodes. */
     size_t kept = (size_t)512 * 1024 + sim->profile->shards * 64 * 1024;
     size_t before = mem_used(sim->server.mem);
     struct random r = {sim->profile->seed};

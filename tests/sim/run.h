@@ -15,7 +15,7 @@ struct outcome {
     size_t steps; /* done, with the one in which a promise broke */
     struct tally tally;
     int64_t simulated_ms;
-    uint64_t digest; /* of all answers */
+    uint64_t digest; /* of all responses */
 };
 
 /* How a plan is carried out. */

@@ -404,7 +404,7 @@ set_headers(struct server *s, const struct operation *op)
 
 bool
 server_do(struct server *s, const struct operation *op, struct trouble trouble,
-          struct answer *answer, bool *starved)
+          struct sim_response *response, bool *starved)
 {
     const char *method;
     uint64_t attempts;
@@ -424,7 +424,7 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
                                  .target = buf_view(&s->target),
                                  .body = buf_view(&s->body),
                                  .res = &s->caller.res};
-    return answer_read(op, &s->caller.res, answer);
+    return response_read(op, &s->caller.res, response);
 }
 
 /* ---------------------------------------------------------------------- waiting */
@@ -485,7 +485,7 @@ park(struct server *s, struct parked *p, const struct operation *op)
 
 bool
 server_ask(struct server *s, int waiter, const struct operation *op, enum waiting_end end,
-           struct trouble trouble, struct answer *answer, bool *starved)
+           struct trouble trouble, struct sim_response *response, bool *starved)
 {
     struct parked *p = &s->parked[waiter];
     enum api_next next;
@@ -511,8 +511,8 @@ server_ask(struct server *s, int waiter, const struct operation *op, enum waitin
                                  .res = &p->res,
                                  .waits = p->waits};
     if (!p->waits)
-        return answer_read(&p->op, &p->res, answer);
-    memset(answer, 0, sizeof(*answer));
+        return response_read(&p->op, &p->res, response);
+    memset(response, 0, sizeof(*response));
     return p->res.body.len == 0;
 }
 

@@ -11,8 +11,8 @@
 #define TESTS_SIM_SERVER_H
 
 #include "claimd/journal/journal.h"
-#include "sim/answer.h"
 #include "sim/profile.h"
+#include "sim/response.h"
 #include "support/api_call.h"
 #include "support/random.h"
 
@@ -26,18 +26,18 @@ struct parked {
     struct response res;
     struct buf target, body; /* in the memory of the simulation */
     int64_t until_ms;        /* its time is over then; 0: it has not waited */
-    bool waits;              /* that was its last answer */
+    bool waits;              /* that was its last response */
     bool told, dismissed;    /* the notes since: STORE_READY, STORE_GONE */
     char prefer[16];
     struct server *server;
 };
 
-/* The last request and its answer, for who writes it down. */
+/* The last request and its response, for who writes it down. */
 struct exchanged {
     const char *method, *project, *key; /* key: NULL if there is none */
     struct bytes target, body;
     const struct response *res;
-    bool waits; /* there is no answer yet */
+    bool waits; /* there is no response yet */
 };
 
 enum { LENT_MAX = 24 };
@@ -73,7 +73,7 @@ struct server {
     char error[JOURNAL_ERROR_CAP];
     struct api *api;
     struct api_caller caller;
-    struct api_caller peeper; /* for server_has(): leaves the last answer alone */
+    struct api_caller peeper; /* for server_has(): leaves the last response alone */
     int64_t now_ms;
     struct mem *own; /* of the simulation: for what is said to the server */
     struct buf target, body;
@@ -114,27 +114,27 @@ enum store_durability server_durability(const struct server *s, uint64_t lsn);
 bool server_close(struct server *s);
 
 /*
- * Does one request. False if the answer is not the document it has to be; *starved tells
+ * Does one request. False if the response is not the document it has to be; *starved tells
  * whether the allocation that was to fail was reached.
  */
 bool server_do(struct server *s, const struct operation *op, struct trouble trouble,
-               struct answer *answer, bool *starved);
+               struct sim_response *response, bool *starved);
 
 /*
  * Asks for the request that waits with this number: the first time with an operation, then
- * with NULL. False as above; server_waits() tells whether there is an answer.
+ * with NULL. False as above; server_waits() tells whether there is a response.
  */
 bool
 server_ask(struct server *s, int waiter, const struct operation *op, enum waiting_end end,
-           struct trouble trouble, struct answer *answer, bool *starved);
+           struct trouble trouble, struct sim_response *response, bool *starved);
 
-/* True if the request is parked, and its last answer was that it waits. */
+/* True if the request is parked, and its last response was that it waits. */
 bool server_waits(const struct server *s, int waiter);
 
-/* Ends the request, whatever became of it. Its last answer is gone then. */
+/* Ends the request, whatever became of it. Its last response is gone then. */
 void server_end(struct server *s, int waiter);
 
-/* Nobody got the answer to the last request, a claim: gives it back. */
+/* Nobody got the response to the last request, a claim: gives it back. */
 void server_give_back(struct server *s, bool uncount);
 
 /* False if a wakeup that was returned has not been rung. */
@@ -150,7 +150,7 @@ bool server_is_told(const struct server *s);
 bool server_give(struct server *s, size_t which, struct trouble trouble,
                  enum store_outcome outcome, int64_t again_ms);
 
-/* True if the message can be read at this place. The last answer stays as it is. */
+/* True if the message can be read at this place. The last response stays as it is. */
 bool server_has(struct server *s, int place, struct store_id id);
 
 /* So much time goes on, in one step. */
@@ -161,13 +161,13 @@ bool server_settle(struct server *s);
 
 /*
  * Where a message stands in its queue, and when it was dead-lettered; SIZE_MAX: it is not there.
- * Leaves the last answer alone.
+ * Leaves the last response alone.
  */
 size_t server_find(struct server *s, int place, struct store_id id, int64_t *dead_ms);
 
 /*
  * The test API moves the clock: begin, then as often as it says false, then end, which returns the
- * code of the answer. In between somebody may have to ask again, at s->now_ms: server_calls().
+ * code of the response. In between somebody may have to ask again, at s->now_ms: server_calls().
  */
 void server_advance_begin(struct server *s, int64_t seconds);
 bool server_advance(struct server *s);

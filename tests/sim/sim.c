@@ -112,11 +112,11 @@ sim_judge(struct sim *sim, struct judging *j, struct trouble trouble, bool sound
 {
     if (!sound)
         (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
-                            "the answer is not the document it has to be");
+                            "the response is not the document it has to be");
     if (!server_has_rung(&sim->server))
         (void)verdict_break(&sim->verdict, PROMISE_NOBODY_LEFT,
                             "somebody was told, but the bell was not rung");
-    tally_count(&sim->tally, j->op, j->waits ? NULL : j->answer);
+    tally_count(&sim->tally, j->op, j->waits ? NULL : j->response);
     digest(sim);
     history_request(sim, trouble, j->starved);
     if (!sim_broken(sim) && j->op->kind == OP_CLAIM && j->starved && j->waiter == NOBODY)
@@ -125,15 +125,15 @@ sim_judge(struct sim *sim, struct judging *j, struct trouble trouble, bool sound
         look_for_missing(sim, j->op);
 }
 
-/* Does the request and judges the answer. */
+/* Does the request and judges the response. */
 static void
 perform(struct sim *sim, const struct operation *op, struct trouble trouble,
-        struct answer *answer)
+        struct sim_response *response)
 {
     struct judging j = {.ledger = &sim->ledger,
                         .rules = &sim->profile->rules,
                         .op = op,
-                        .answer = answer,
+                        .response = response,
                         .now_ms = sim->server.now_ms,
                         .tight = trouble.tight,
                         .impaired = sim_impaired(sim),
@@ -142,17 +142,17 @@ perform(struct sim *sim, const struct operation *op, struct trouble trouble,
     bool sound;
 
     crash_remember(sim);
-    sound = server_do(&sim->server, op, trouble, answer, &j.starved);
+    sound = server_do(&sim->server, op, trouble, response, &j.starved);
     j.body_bytes = sim->server.body.len;
     j.impaired = j.impaired || sim->server.log_refuses;
     sim_judge(sim, &j, trouble, sound);
 }
 
 bool
-sim_look(struct sim *sim, const struct operation *op, struct answer *answer)
+sim_look(struct sim *sim, const struct operation *op, struct sim_response *response)
 {
     history_who(sim, NULL);
-    perform(sim, op, (struct trouble){.starve = 0}, answer);
+    perform(sim, op, (struct trouble){.starve = 0}, response);
     return !sim_broken(sim);
 }
 
@@ -167,18 +167,18 @@ inspect_messages(struct sim *sim, int place)
                            .echo = true,
                            .include_claimed = true,
                            .include_delayed = true};
-    struct answer answer;
+    struct sim_response response;
 
     do {
-        if (!sim_look(sim, &op, &answer))
+        if (!sim_look(sim, &op, &response))
             return false;
-        op.from.marker = answer.marker;
+        op.from.marker = response.marker;
         op.from.incarnation = sim->ledger.queues[place].incarnation;
-        if (answer.count > 0)
+        if (response.count > 0)
             op.from.order = ledger_message(&sim->ledger, place,
-                                           answer.messages[answer.count - 1].id.text)
+                                           response.messages[response.count - 1].id.text)
                                 ->order;
-    } while (answer.count == IDS_MAX);
+    } while (response.count == IDS_MAX);
     return true;
 }
 
@@ -186,26 +186,26 @@ static bool
 inspect_queue(struct sim *sim, int place)
 {
     struct operation op = {.kind = OP_QUEUE_LIST, .place = place};
-    struct answer answer;
+    struct sim_response response;
 
-    if (!sim_look(sim, &op, &answer))
+    if (!sim_look(sim, &op, &response))
         return false;
     op.kind = OP_QUEUE_SHOW;
-    if (!sim_look(sim, &op, &answer))
+    if (!sim_look(sim, &op, &response))
         return false;
     op.kind = OP_QUEUE_STATS;
-    if (!sim_look(sim, &op, &answer))
+    if (!sim_look(sim, &op, &response))
         return false;
     op.kind = OP_QUEUE_PAUSE; /* changes nothing */
-    if (sim->profile->pause_once > 0 && !sim_look(sim, &op, &answer))
+    if (sim->profile->pause_once > 0 && !sim_look(sim, &op, &response))
         return false;
     if (sim->profile->actors[PART_SUBSCRIBER] == 0)
         return true;
     op.kind = OP_SUBSCRIPTION_LIST;
-    if (!sim_look(sim, &op, &answer))
+    if (!sim_look(sim, &op, &response))
         return false;
     op.kind = OP_PROGRESS_LIST;
-    return sim_look(sim, &op, &answer);
+    return sim_look(sim, &op, &response);
 }
 
 /* Lateness and lifetimes do not come from what a request has changed just now. */
@@ -279,30 +279,31 @@ draw_cut(struct sim *sim)
 }
 
 bool
-sim_loses_answer(struct sim *sim)
+sim_loses_response(struct sim *sim)
 {
     return draw_cut(sim) != CUT_NOT;
 }
 
 bool
-sim_loses_claim(struct sim *sim, const struct operation *op, const struct answer *answer)
+sim_loses_claim(struct sim *sim, const struct operation *op,
+                const struct sim_response *response)
 {
     unsigned once = sim->profile->lose_claim_once;
     struct known_claim *c = NULL;
     bool uncount;
 
-    if (sim->lucky || once == 0 || op->kind != OP_CLAIM || answer->code != 201 ||
+    if (sim->lucky || once == 0 || op->kind != OP_CLAIM || response->code != 201 ||
         op->key != 0 || sim_broken(sim) || !random_once_in(&sim->luck, once))
         return false; /* with a key it waits for the next attempt */
     for (size_t i = 0; c == NULL && operation_place(op, i) != NOWHERE; i++)
-        c = ledger_claim(&sim->ledger, operation_place(op, i), answer->location.text);
+        c = ledger_claim(&sim->ledger, operation_place(op, i), response->location.text);
     uncount = random_chance(&sim->luck, 50);
     crash_remember(sim);
     server_give_back(&sim->server, uncount);
     ledger_give_back(&sim->ledger, c, uncount);
-    history_note(sim, uncount
-                          ? "      (not a byte of the answer is sent: it is given back)\n"
-                          : "      (the answer cannot be sent: it is given back)\n");
+    history_note(
+        sim, uncount ? "      (not a byte of the response is sent: it is given back)\n"
+                     : "      (the response cannot be sent: it is given back)\n");
     return true;
 }
 
@@ -325,20 +326,20 @@ sim_retry(struct sim *sim, struct actor *who)
 {
     const struct known_effect *effect = ledger_effect(&sim->ledger, who->retry.key);
     struct operation op = who->retry;
-    struct answer answer;
+    struct sim_response response;
 
     /* A key that is forgotten would post the same bodies again, but each body is another. */
     if (effect != NULL && op.draft_count > 0 &&
         !ledger_remembers(&sim->ledger, effect, sim->server.now_ms,
                           sim->profile->rules.key_window_ms))
         who->retry.key = 0;
-    else if (sim_request(sim, who, &op, &answer))
-        actor_hear(who, &op, &answer);
+    else if (sim_request(sim, who, &op, &response))
+        actor_hear(who, &op, &response);
 }
 
 bool
 sim_request(struct sim *sim, struct actor *who, const struct operation *op,
-            struct answer *answer)
+            struct sim_response *response)
 {
     struct trouble trouble = sim_trouble(sim);
     enum cut cut = draw_cut(sim);
@@ -351,14 +352,14 @@ sim_request(struct sim *sim, struct actor *who, const struct operation *op,
         history_note(sim, "(a request is lost on its way)\n");
         return false;
     }
-    perform(sim, op, trouble, answer);
+    perform(sim, op, trouble, response);
     if (cut == CUT_AFTER)
-        history_note(sim, "      (the answer is lost on its way)\n");
-    if (!sim_broken(sim) && answer->code == 503)
+        history_note(sim, "      (the response is lost on its way)\n");
+    if (!sim_broken(sim) && response->code == 503)
         sim_inspect_refused(sim, op);
-    if (cut == CUT_NOT && sim_loses_claim(sim, op, answer))
+    if (cut == CUT_NOT && sim_loses_claim(sim, op, response))
         return false;
-    return cut == CUT_NOT && crash_sends(sim, who, op, answer) && !sim_broken(sim);
+    return cut == CUT_NOT && crash_sends(sim, who, op, response) && !sim_broken(sim);
 }
 
 /* ---------------------------------------------------------------------- choices */

@@ -2,7 +2,7 @@
  * sim: one history under way.
  *
  * Actors ask, the network may lose what they say or what they are told, the server
- * answers, and the checker judges every answer the server gives, heard or not.
+ * responses, and the checker judges every response the server gives, heard or not.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -29,7 +29,7 @@ struct sim {
     bool lucky;         /* nothing does */
     struct crashes crashes;
     struct tally tally; /* of all requests */
-    uint64_t digest;    /* of all answers: two runs of a plan have the same */
+    uint64_t digest;    /* of all responses: two runs of a plan have the same */
     FILE *trace;        /* NULL: none is written */
 };
 
@@ -39,17 +39,17 @@ void sim_open(struct sim *sim, const struct plan *plan, FILE *trace);
 void sim_close(struct sim *sim);
 
 /*
- * An actor's request. True if the actor got an answer; false: it was lost on the way, or
- * the answer was, and the actor does not know which; or a promise is broken.
+ * An actor's request. True if the actor got a response; false: it was lost on the way, or
+ * the response was, and the actor does not know which; or a promise is broken.
  */
 bool sim_request(struct sim *sim, struct actor *who, const struct operation *op,
-                 struct answer *answer);
+                 struct sim_response *response);
 
 /* The actor repeats its last request with an Idempotency-Key. */
 void sim_retry(struct sim *sim, struct actor *who);
 
 /*
- * An actor's request that may have to wait. actor_hear() tells of the answer, now or later,
+ * An actor's request that may have to wait. actor_hear() tells of the response, now or later,
  * unless it is lost.
  */
 void sim_wait(struct sim *sim, struct actor *who, const struct operation *op);
@@ -81,7 +81,7 @@ void sim_settle(struct sim *sim, bool late);
 void sim_deliver_all(struct sim *sim);
 
 /* A request of the checker itself: always heard, nothing goes wrong. */
-bool sim_look(struct sim *sim, const struct operation *op, struct answer *answer);
+bool sim_look(struct sim *sim, const struct operation *op, struct sim_response *response);
 
 /* Everything at a place must be as the ledger says. If it is not, a request has changed what
  * it must not have, and `p` is broken; PROMISE_NONE: see the verdict. */
@@ -96,16 +96,16 @@ int sim_some_place(const struct sim *sim, struct random *r);
 
 /* ------------------------------------------------------------------ shared by the parts */
 
-/* Judges an answer, and writes it down; sound: it is the document it has to be. */
+/* Judges a response, and writes it down; sound: it is the document it has to be. */
 void sim_judge(struct sim *sim, struct judging *j, struct trouble trouble, bool sound);
 
-/* What goes wrong with the next request, and whether its answer is lost. */
+/* What goes wrong with the next request, and whether its response is lost. */
 struct trouble sim_trouble(struct sim *sim);
-bool sim_loses_answer(struct sim *sim);
+bool sim_loses_response(struct sim *sim);
 
-/* Is the answer lost, a new claim, and does the server know that? Then it is given back. */
-bool
-sim_loses_claim(struct sim *sim, const struct operation *op, const struct answer *answer);
+/* Is the response lost, a new claim, and does the server know that? Then it is given back. */
+bool sim_loses_claim(struct sim *sim, const struct operation *op,
+                     const struct sim_response *response);
 
 /* A refused request has changed nothing: look at all it could have changed. */
 void sim_inspect_refused(struct sim *sim, const struct operation *op);

@@ -37,7 +37,7 @@ static void
 patch(struct sim *sim, struct actor *a, struct random *r)
 {
     struct operation op = draw(sim, a, r, OP_SUBSCRIPTION_PATCH);
-    struct answer answer;
+    struct sim_response response;
 
     if (random_chance(r, 50))
         op.subscriber = NOBODY;
@@ -48,18 +48,18 @@ patch(struct sim *sim, struct actor *a, struct random *r)
     if (op.subscriber == NOBODY && op.options == STORE_UNSET)
         op.ttl_s = draw_ttl(r);
     if (op.id.text[0] != '\0')
-        (void)sim_request(sim, a, &op, &answer);
+        (void)sim_request(sim, a, &op, &response);
 }
 
 static void
 act(struct sim *sim, struct actor *a, struct random *r, enum op_kind kind)
 {
     struct operation op = draw(sim, a, r, kind);
-    struct answer answer;
+    struct sim_response response;
     bool of_one = kind == OP_SUBSCRIPTION_CONFIRM || kind == OP_SUBSCRIPTION_DELETE;
 
     if (!of_one || op.id.text[0] != '\0')
-        (void)sim_request(sim, a, &op, &answer);
+        (void)sim_request(sim, a, &op, &response);
 }
 
 void

@@ -3,19 +3,20 @@
 #include <inttypes.h>
 
 void
-tally_count(struct tally *t, const struct operation *op, const struct answer *answer)
+tally_count(struct tally *t, const struct operation *op,
+            const struct sim_response *response)
 {
     t->requests++;
-    if (answer == NULL) {
+    if (response == NULL) {
         t->waits[op->kind]++;
         return;
     }
-    t->shown[op->kind] += answer->count + answer->posted_count;
-    if (answer->code == 503)
+    t->shown[op->kind] += response->count + response->posted_count;
+    if (response->code == 503)
         t->unable[op->kind]++;
-    else if (answer->code >= 400)
+    else if (response->code >= 400)
         t->refused[op->kind]++;
-    else if (answer->code == 204)
+    else if (response->code == 204)
         t->empty[op->kind]++;
     else
         t->done[op->kind]++;

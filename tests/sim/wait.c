@@ -30,12 +30,12 @@ meets_dead_letters(const struct sim *sim, const struct operation *op)
 /* From which of its queues the messages came. */
 static int
 place_of_claim(const struct sim *sim, const struct operation *op,
-               const struct answer *answer)
+               const struct sim_response *response)
 {
     for (size_t i = 0; operation_place(op, i) != NOWHERE; i++) {
         int place = operation_place(op, i);
 
-        if (ledger_claim(&sim->ledger, place, answer->location.text) != NULL)
+        if (ledger_claim(&sim->ledger, place, response->location.text) != NULL)
             return place;
     }
     return op->place;
@@ -43,23 +43,23 @@ place_of_claim(const struct sim *sim, const struct operation *op,
 
 /* The request has come to its end; the actor hears of it, or not. */
 static void
-answered(struct sim *sim, int waiter, const struct answer *answer, bool gone)
+answered(struct sim *sim, int waiter, const struct sim_response *response, bool gone)
 {
     struct operation op = sim->server.parked[waiter].op;
 
     ledger_stop_waiting(&sim->ledger, waiter);
-    if (answer->code == 201)
-        op.place = place_of_claim(sim, &op, answer);
-    if (sim_loses_claim(sim, &op, answer))
+    if (response->code == 201)
+        op.place = place_of_claim(sim, &op, response);
+    if (sim_loses_claim(sim, &op, response))
         gone = true;
-    else if (!gone && sim_loses_answer(sim)) {
-        history_note(sim, "      (the answer is lost on its way)\n");
+    else if (!gone && sim_loses_response(sim)) {
+        history_note(sim, "      (the response is lost on its way)\n");
         gone = true;
     }
-    if (!gone && crash_sends(sim, &sim->actors[waiter], &op, answer))
-        actor_hear(&sim->actors[waiter], &op, answer);
+    if (!gone && crash_sends(sim, &sim->actors[waiter], &op, response))
+        actor_hear(&sim->actors[waiter], &op, response);
     server_end(&sim->server, waiter);
-    if (answer->code == 503)
+    if (response->code == 503)
         sim_inspect_refused(sim, &op);
 }
 
@@ -69,11 +69,11 @@ ask(struct sim *sim, int waiter, const struct operation *op, enum waiting_end en
 {
     struct parked *p = &sim->server.parked[waiter];
     struct trouble trouble = sim_trouble(sim);
-    struct answer answer;
+    struct sim_response response;
     struct judging j = {.ledger = &sim->ledger,
                         .rules = &sim->profile->rules,
                         .op = &p->op,
-                        .answer = &answer,
+                        .response = &response,
                         .now_ms = sim->server.now_ms,
                         .verdict = &sim->verdict,
                         .waiter = waiter,
@@ -87,12 +87,12 @@ ask(struct sim *sim, int waiter, const struct operation *op, enum waiting_end en
     if (end != WAITING_ON)
         history_note(sim, j.gone ? "(has hung up) " : "(for the last time) ");
     crash_remember(sim);
-    sound = server_ask(&sim->server, waiter, op, end, trouble, &answer, &j.starved);
+    sound = server_ask(&sim->server, waiter, op, end, trouble, &response, &j.starved);
     j.waits = p->waits;
     j.body_bytes = p->body.len;
     sim_judge(sim, &j, trouble, sound);
     if (!sim_broken(sim) && !p->waits)
-        answered(sim, waiter, &answer, j.gone);
+        answered(sim, waiter, &response, j.gone);
     if (!sim_broken(sim) && p->waits && j.starved) {
         /* Without memory for all that it wants, it may wait for less: it asks again. */
         bool lucky = sim->lucky;

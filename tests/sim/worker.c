@@ -28,20 +28,21 @@ draw_terms(const struct profile *p, struct random *r, struct operation *op)
 }
 
 static void
-remember(struct holding *h, int place, const struct answer *answer)
+remember(struct holding *h, int place, const struct sim_response *response)
 {
-    h->claim = answer->location;
+    h->claim = response->location;
     h->place = place;
-    h->count = answer->count;
-    for (size_t i = 0; i < answer->count; i++)
-        h->ids[i] = answer->messages[i].id;
+    h->count = response->count;
+    for (size_t i = 0; i < response->count; i++)
+        h->ids[i] = response->messages[i].id;
 }
 
 void
-actor_hear(struct actor *a, const struct operation *op, const struct answer *answer)
+actor_hear(struct actor *a, const struct operation *op,
+           const struct sim_response *response)
 {
-    if (op->kind == OP_CLAIM && answer->code == 201)
-        remember(&a->held, op->place, answer);
+    if (op->kind == OP_CLAIM && response->code == 201)
+        remember(&a->held, op->place, response);
 }
 
 /* Would rather wait than get nothing, now and then for one of several queues. */
@@ -64,15 +65,15 @@ claim(struct sim *sim, struct actor *a, struct random *r)
 {
     struct holding none = {.place = sim_some_place(sim, r)};
     struct operation op = claim_operation(a, OP_CLAIM, &none);
-    struct answer answer;
+    struct sim_response response;
 
     draw_terms(sim->profile, r, &op);
     op.limit = (int)random_between(r, 0, sim->profile->claim_limit);
     draw_waiting(sim->profile, r, &op);
     if (op.wait_s > 0)
         sim_wait(sim, a, &op);
-    else if (sim_request(sim, a, &op, &answer) && answer.code == 201)
-        remember(&a->held, op.place, &answer);
+    else if (sim_request(sim, a, &op, &response) && response.code == 201)
+        remember(&a->held, op.place, &response);
 }
 
 static void
@@ -82,12 +83,12 @@ drop(struct holding *h, size_t at)
     h->ids[at] = h->ids[h->count];
 }
 
-/* Deletes one of the messages; keeps it in mind when the answer did not come. */
+/* Deletes one of the messages; keeps it in mind when the response did not come. */
 static void
 finish_one(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
 {
     struct operation op = claim_operation(a, OP_DELETE_ONE, h);
-    struct answer answer;
+    struct sim_response response;
     size_t at;
 
     if (h->count == 0)
@@ -95,7 +96,7 @@ finish_one(struct sim *sim, struct actor *a, struct random *r, struct holding *h
     at = (size_t)random_below(r, h->count);
     op.id = h->ids[at];
     op.claim = h->claim;
-    if (sim_request(sim, a, &op, &answer) && answer.code != 503)
+    if (sim_request(sim, a, &op, &response) && response.code != 503)
         drop(h, at);
 }
 
@@ -103,7 +104,7 @@ static void
 finish_all(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
 {
     struct operation op = claim_operation(a, OP_DELETE_MANY, h);
-    struct answer answer;
+    struct sim_response response;
 
     if (h->count == 0)
         return;
@@ -111,7 +112,7 @@ finish_all(struct sim *sim, struct actor *a, struct random *r, struct holding *h
     memcpy(op.ids, h->ids, sizeof(op.ids));
     if (sim->profile->rules.strict_delete || random_chance(r, 70))
         op.claim = h->claim;
-    if (sim_request(sim, a, &op, &answer) && answer.code == 204)
+    if (sim_request(sim, a, &op, &response) && response.code == 204)
         h->count = 0;
 }
 
@@ -193,7 +194,7 @@ static void
 finish_at_once(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
 {
     struct operation op = claim_operation(a, OP_FINISH, h);
-    struct answer answer;
+    struct sim_response response;
 
     op.atomic = random_chance(r, 60);
     draw_items(sim, r, h, &op);
@@ -201,7 +202,7 @@ finish_at_once(struct sim *sim, struct actor *a, struct random *r, struct holdin
     op.renews = random_chance(r, 30) || (op.id_count == 0 && op.post_count == 0);
     if (op.renews)
         draw_terms(sim->profile, r, &op);
-    if (!sim_request(sim, a, &op, &answer) || answer.code != 200)
+    if (!sim_request(sim, a, &op, &response) || response.code != 200)
         return;
     for (size_t i = 0; i < op.id_count; i++)
         for (size_t k = 0; k < h->count; k++)
@@ -215,10 +216,10 @@ static void
 renew(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
 {
     struct operation op = claim_operation(a, OP_CLAIM_RENEW, h);
-    struct answer answer;
+    struct sim_response response;
 
     draw_terms(sim->profile, r, &op);
-    if (sim_request(sim, a, &op, &answer) && answer.code == 404)
+    if (sim_request(sim, a, &op, &response) && response.code == 404)
         h->claim.text[0] = '\0';
 }
 
@@ -226,9 +227,9 @@ static void
 release(struct sim *sim, struct actor *a, struct holding *h)
 {
     struct operation op = claim_operation(a, OP_CLAIM_RELEASE, h);
-    struct answer answer;
+    struct sim_response response;
 
-    if (sim_request(sim, a, &op, &answer) && answer.code == 204)
+    if (sim_request(sim, a, &op, &response) && response.code == 204)
         h->claim.text[0] = '\0';
 }
 
@@ -236,9 +237,9 @@ static void
 show(struct sim *sim, struct actor *a, const struct holding *h)
 {
     struct operation op = claim_operation(a, OP_CLAIM_SHOW, h);
-    struct answer answer;
+    struct sim_response response;
 
-    (void)sim_request(sim, a, &op, &answer);
+    (void)sim_request(sim, a, &op, &response);
 }
 
 /* Leaves the claim behind: nobody will give it back, but somebody may come back. */

@@ -18,7 +18,7 @@ PATCH_TYPE = "Content-Type: application/openstack-messaging-v2.0-json-patch"
 
 
 class Unexpected(Exception):
-    """An answer that no rule allows."""
+    """A response that no rule allows."""
 
 
 class Person:
@@ -48,42 +48,42 @@ class Person:
     def queue(self):
         return self.dice.choice(QUEUES)
 
-    def answers(self, requests, allowed):
-        """Sends these at once; the answers, each with an allowed status."""
+    def responses(self, requests, allowed):
+        """Sends these at once; the responses, each with an allowed status."""
         self.client.send(b"".join(requests))
-        answers = [self.client.response() for _ in requests]
-        self.counts["requests"] += len(answers)
-        for answer in answers:
-            if answer.status not in allowed:
-                raise Unexpected("%r instead of %r" % (answer, allowed))
-        return answers
+        responses = [self.client.response() for _ in requests]
+        self.counts["requests"] += len(responses)
+        for response in responses:
+            if response.status not in allowed:
+                raise Unexpected("%r instead of %r" % (response, allowed))
+        return responses
 
     def ask(self, method, path, *allowed, body=None, headers=()):
         data = request(method, path, None if body is None else json.dumps(body).encode(),
                        headers)
-        return self.answers([data], allowed)[0]
+        return self.responses([data], allowed)[0]
 
     def post(self, queue, messages):
-        self.answers([post(queue, json.dumps({"messages": messages}).encode())], [201])
+        self.responses([post(queue, json.dumps({"messages": messages}).encode())], [201])
         self.counts["posted"] += len(messages)
 
     def claim(self):
         """A claim of some messages: where it is, and the messages; None if there are none."""
         terms = {"ttl": self.dice.randint(1, 4), "grace": self.dice.randint(1, 3)}
-        answer = self.ask("POST", "/v2/queues/%s/claims?limit=%d"
-                          % (self.queue(), self.dice.choice((1, 5, 20, 100))), 201, 204,
-                          body=terms)
-        if answer.status == 204:
+        response = self.ask("POST", "/v2/queues/%s/claims?limit=%d"
+                            % (self.queue(), self.dice.choice((1, 5, 20, 100))), 201, 204,
+                            body=terms)
+        if response.status == 204:
             return None, []
-        messages = json.loads(answer.body)["messages"]
+        messages = json.loads(response.body)["messages"]
         self.counts["claimed"] += len(messages)
-        return answer.headers["location"], messages
+        return response.headers["location"], messages
 
     def delete(self, messages):
         """Deletes claimed messages; too late is 400 or 403."""
         requests = [request("DELETE", message["href"]) for message in messages]
-        for answer in self.answers(requests, (204, 400, 403)):
-            self.counts["finished" if answer.status == 204 else "too late"] += 1
+        for response in self.responses(requests, (204, 400, 403)):
+            self.counts["finished" if response.status == 204 else "too late"] += 1
 
     # ---------------------------------------------------------------- acts
 
@@ -124,9 +124,9 @@ class Person:
         self.delete(messages)
 
     def pop(self):
-        answer = self.ask("DELETE", "/v2/queues/%s/messages?pop=%d"
-                          % (self.queue(), self.dice.randint(1, 100)), 200)
-        self.counts["popped"] += len(json.loads(answer.body)["messages"])
+        response = self.ask("DELETE", "/v2/queues/%s/messages?pop=%d"
+                            % (self.queue(), self.dice.randint(1, 100)), 200)
+        self.counts["popped"] += len(json.loads(response.body)["messages"])
 
     def delete_several(self):
         queue = self.queue()
@@ -174,7 +174,7 @@ class Person:
         self.counts["connections"] += 1
 
     def hang_up(self):
-        """Resets the connection in the middle of an answer."""
+        """Resets the connection in the middle of a response."""
         self.client.send(request("GET", "/v2/queues/%s/messages?echo=true&limit=1000"
                                  % self.queue()))
         self.client.socket.recv(self.dice.choice((1, 100, 10000)))

@@ -55,8 +55,8 @@ class Observer:
 
     def ask(self, method, target):
         self.client.send(request(method, target))
-        answer = self.client.response()
-        return json.loads(answer.body) if answer.body else None
+        response = self.client.response()
+        return json.loads(response.body) if response.body else None
 
     def counts(self, queue):
         counts = self.ask("GET", "/v2/queues/%s/stats" % queue)["messages"]

@@ -346,7 +346,7 @@ STORE_TEST(queues_do_not_expire)
     expect_json(f, "a", "{\"n\":1}");
 }
 
-STORE_TEST(the_store_answers_a_ping)
+STORE_TEST(the_store_responds_to_a_ping)
 {
     ck_assert_status(store_ping(f->store, STORE_AT(f->now_ms)), ST_OK);
 }

@@ -87,7 +87,7 @@ api_call(struct api_caller *c, const char *method, const char *target, const cha
 }
 
 const char *
-api_answer_header(const struct api_caller *c, const char *name)
+api_response_header(const struct api_caller *c, const char *name)
 {
     for (size_t i = 0; i < c->res.header_count; i++)
         if (strcmp(c->res.headers[i].name, name) == 0)
@@ -96,11 +96,11 @@ api_answer_header(const struct api_caller *c, const char *name)
 }
 
 const char *
-api_answer(struct api_caller *c)
+api_body(struct api_caller *c)
 {
     buf_byte(&c->res.body, '\0');
     if (c->res.body.failed)
-        return "(no memory to show the answer)";
+        return "(no memory to show the response)";
     c->res.body.len--; /* so that it can be asked for again */
     return c->res.body.data;
 }

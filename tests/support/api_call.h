@@ -1,12 +1,12 @@
 /*
  * api_call: requests to the API without sockets, as one line each.
  *
- * A caller is one client with its usual headers; it keeps the last answer until the next
+ * A caller is one client with its usual headers; it keeps the last response until the next
  * call:
  *
  *     api_caller_init(&c, api, mem, now_ms);
  *     ck_assert_int_eq(api_call(&c, "PUT", "/v2/queues/q", NULL), 201);
- *     ck_assert_str_eq(api_answer_header(&c, "Location"), "/v2/queues/q");
+ *     ck_assert_str_eq(api_response_header(&c, "Location"), "/v2/queues/q");
  *     api_caller_fini(&c);
  */
 #ifndef TESTS_SUPPORT_API_CALL_H
@@ -28,7 +28,7 @@ struct api_caller {
     bool from_proxy;                       /* likewise */
     const struct certificate *certificate; /* shown with each call; NULL: none */
     struct arena arena;                    /* the last call's, until the next */
-    struct response res;                   /* the last answer */
+    struct response res;                   /* the last response */
     unsigned slices;                       /* in which it was made */
 };
 
@@ -48,10 +48,10 @@ api_call(struct api_caller *c, const char *method, const char *target, const cha
 int api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
                    struct bytes body);
 
-/* A header of the last answer, NULL if it has none of this name. */
-const char *api_answer_header(const struct api_caller *c, const char *name);
+/* A header of the last response, NULL if it has none of this name. */
+const char *api_response_header(const struct api_caller *c, const char *name);
 
-/* The last answer's body, with a NUL behind it; borrowed until the next call. */
-const char *api_answer(struct api_caller *c);
+/* The last response's body, with a NUL behind it; borrowed until the next call. */
+const char *api_body(struct api_caller *c);
 
 #endif

@@ -339,7 +339,7 @@ void
 api_check_body(struct api_fixture *f, const char *expected, const char *file, int line)
 {
     struct bytes copy = arena_copy(&f->kept, bytes_str(expected));
-    json_t *want, *got = parse(api_answer(&f->c));
+    json_t *want, *got = parse(api_body(&f->c));
 
     ck_assert(bytes_present(copy));
     for (char *at = (char *)copy.data; *at != '\0'; at++)
@@ -349,7 +349,7 @@ api_check_body(struct api_fixture *f, const char *expected, const char *file, in
     ck_assert_msg(want != NULL, "%s:%d: the expectation is not JSON: %s", file, line,
                   copy.data);
     ck_assert_msg(is_like(want, got), "%s:%d: got %s\nwanted %s", file, line,
-                  api_answer(&f->c), copy.data);
+                  api_body(&f->c), copy.data);
     json_decref(want);
     json_decref(got);
 }
@@ -367,12 +367,12 @@ step(json_t *at, struct bytes name)
 const char *
 api_pick(struct api_fixture *f, const char *path)
 {
-    json_t *top = parse(api_answer(&f->c)), *at = top;
+    json_t *top = parse(api_body(&f->c)), *at = top;
     struct bytes rest = bytes_str(path), copy;
 
     while (bytes_present(rest) && at != NULL)
         at = step(at, bytes_cut(&rest, '.'));
-    ck_assert_msg(json_is_string(at), "no text at %s in %s", path, api_answer(&f->c));
+    ck_assert_msg(json_is_string(at), "no text at %s in %s", path, api_body(&f->c));
     copy = arena_copy(&f->kept, bytes_str(json_string_value(at)));
     json_decref(top);
     return copy.data;
@@ -403,13 +403,13 @@ api_text(struct api_fixture *f, const char *format, ...)
 static void
 check_title(struct api_fixture *f, const struct api_row *row, size_t at)
 {
-    json_t *got = parse(api_answer(&f->c));
+    json_t *got = parse(api_body(&f->c));
     const char *title = json_string_value(json_object_get(got, "title"));
 
     ck_assert_msg(title != NULL && strcmp(title, row->title) == 0,
                   "row %zu: %s %s: title %s, wanted %s", at, row->method, row->target,
                   title, row->title);
-    ck_assert_pstr_eq(api_answer_header(&f->c, "Content-Type"), "application/json");
+    ck_assert_pstr_eq(api_response_header(&f->c, "Content-Type"), "application/json");
     json_decref(got);
 }
 
@@ -421,7 +421,7 @@ api_check_rows(struct api_fixture *f, const struct api_row *rows, size_t count)
 
         ck_assert_msg(code == rows[i].code, "row %zu: %s %s: %d, wanted %d: %s", i,
                       rows[i].method, rows[i].target, code, rows[i].code,
-                      api_answer(&f->c));
+                      api_body(&f->c));
         if (rows[i].title != NULL)
             check_title(f, &rows[i], i);
     }
@@ -447,7 +447,7 @@ api_take(struct api_fixture *f, const char *queue, int limit)
 {
     const char *target = api_text(f, "/v2/queues/%s/claims?limit=%d", queue, limit);
     int code = api_call(&f->c, "POST", target, "{\"ttl\":60,\"grace\":60}");
-    const char *location = api_answer_header(&f->c, "Location");
+    const char *location = api_response_header(&f->c, "Location");
 
     ck_assert(code == 201 || code == 204);
     if (code == 204)

@@ -109,21 +109,21 @@ void api_check_rows(struct api_fixture *f, const struct api_row *rows, size_t co
         f, &(const struct api_row){method, target, body, code, title}, 1))
 
 /*
- * The last answer's body is this JSON, members in any order; the text "*" stands for any
+ * The last response's body is this JSON, members in any order; the text "*" stands for any
  * value. In the expectation ' may be written for ".
  */
 void
 api_check_body(struct api_fixture *f, const char *expected, const char *file, int line);
 #define ck_api_body(f, expected) api_check_body(f, expected, __FILE__, __LINE__)
 
-/* The last answer has this header. */
+/* The last response has this header. */
 #define ck_api_header(f, name, expected)                                                 \
-    ck_assert_pstr_eq(api_answer_header(&(f)->c, name), expected)
+    ck_assert_pstr_eq(api_response_header(&(f)->c, name), expected)
 
-/* A text out of the last answer by its path ("messages.0.href"); borrowed until close. */
+/* A text out of the last response by its path ("messages.0.href"); borrowed until close. */
 const char *api_pick(struct api_fixture *f, const char *path);
 
-/* The id at the end of a href of the last answer; `path` as above. */
+/* The id at the end of a href of the last response; `path` as above. */
 const char *api_pick_id(struct api_fixture *f, const char *path);
 
 /* Target or body with printf(), borrowed until close. */

@@ -73,7 +73,7 @@ asking_begin(struct asking *a, struct api_fixture *f, const char *method,
     ck_assert_int_eq(a->ready + a->gone, 0);
 }
 
-/* Asked again, it has its answer. */
+/* Asked again, it has its response. */
 void
 asking_finish(struct asking *a, int code)
 {

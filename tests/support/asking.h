@@ -28,14 +28,14 @@ enum api_next asking_ask(struct asking *a);
 /* Ends it, and audits the store. */
 void asking_forget(struct asking *a);
 
-/* A header of its answer, NULL if there is none of this name. */
+/* A header of its response, NULL if there is none of this name. */
 const char *asking_header(const struct asking *a, const char *name);
 
 /* Asked once, it waits. */
 void asking_begin(struct asking *a, struct api_fixture *f, const char *method,
                   const char *target, const char *prefer);
 
-/* Asked again, it has its answer. */
+/* Asked again, it has its response. */
 void asking_finish(struct asking *a, int code);
 
 #endif

@@ -75,17 +75,17 @@ begin(const struct server_fixture *f, const char *text)
     return fd;
 }
 
-struct answer {
+struct http_response {
     int code; /* 0: closed without one */
     char head[2048];
     char body[4096];
 };
 
-/* Reads one answer and no more; waits for it. */
-static inline struct answer
+/* Reads one response and no more; waits for it. */
+static inline struct http_response
 hear(int fd)
 {
-    struct answer a = {.code = 0};
+    struct http_response a = {.code = 0};
     size_t len = 0, wanted = 0;
     const char *at;
 
@@ -114,7 +114,7 @@ hear(int fd)
 static inline void
 expect_code(int fd, int code)
 {
-    struct answer a = hear(fd);
+    struct http_response a = hear(fd);
 
     ck_assert_msg(a.code == code, "%d, wanted %d: %s%s", a.code, code, a.head, a.body);
 }

@@ -66,10 +66,10 @@ class Daemon:
         """Moves the manual clock of a testd; what it shows then, in milliseconds."""
         self.process.stdin.write("advance %d\n" % milliseconds)
         self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer.startswith("ok "):
-            raise RuntimeError("advance: the server answered %r" % answer)
-        return int(answer[3:])
+        response = self.process.stdout.readline()
+        if not response.startswith("ok "):
+            raise RuntimeError("advance: the server answered %r" % response)
+        return int(response[3:])
 
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)

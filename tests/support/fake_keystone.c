@@ -52,7 +52,7 @@ ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *cod
     (void)timeout_ms;
     pass_gate(k);
     if (k->status != ST_OK)
-        return reason_give(why, k->status, "there is no answer");
+        return reason_give(why, k->status, "there is no response");
     *code = k->code;
     if (k->code != 0) {
         buf_str(body, k->body != NULL ? k->body : "");

@@ -22,7 +22,7 @@ struct fake_keystone {
     /* If it is not 0, this is said in any case, with this body. */
     int code;
     const char *body;
-    enum status status;   /* if not ST_OK, there is no answer */
+    enum status status;   /* if not ST_OK, there is no response */
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t moved;
     bool shut;

@@ -61,11 +61,11 @@ read_command(FILE *in, char out[FAKE_LINE_CAP], char last[FAKE_WORD_CAP])
 
 /* The response of the node (absent: none), and whether the node hangs up after it. */
 static struct bytes
-answer_of(struct fake_redis *f, const char *command, bool *hangs_up)
+response_of(struct fake_redis *f, const char *command, bool *hangs_up)
 {
     struct bytes bytes;
-    const char *answer = "-ERR the script of the test says something else\r\n";
-    const struct fake_answer *next;
+    const char *response = "-ERR the script of the test says something else\r\n";
+    const struct fake_response *next;
 
     pthread_mutex_lock(&f->lock);
     if (f->asked_count < FAKE_LINES)
@@ -76,23 +76,23 @@ answer_of(struct fake_redis *f, const char *command, bool *hangs_up)
     next = f->script;
     if (next != NULL && next->command != NULL &&
         strncmp(command, next->command, strlen(next->command)) == 0) {
-        answer = next->answer;
+        response = next->response;
         f->script++;
     }
-    bytes = answer == NULL             ? BYTES_NONE
-            : strcmp(answer, "@") == 0 ? f->bytes
-                                       : bytes_str(answer);
+    bytes = response == NULL             ? BYTES_NONE
+            : strcmp(response, "@") == 0 ? f->bytes
+                                         : bytes_str(response);
     *hangs_up = f->hangs_up && bytes.data == f->bytes.data;
     pthread_mutex_unlock(&f->lock);
     return bytes;
 }
 
-/* Sends an answer to a command that ended with this word. */
+/* Sends a response to a command that ended with this word. */
 static bool
-send_answer(int fd, struct bytes answer, const char *command, const char *last)
+send_response(int fd, struct bytes response, const char *command, const char *last)
 {
-    const bool is_raw = answer.len > 0 && answer.data[0] == '!';
-    const bool is_error = answer.len > 0 && answer.data[0] == '-';
+    const bool is_raw = response.len > 0 && response.data[0] == '!';
+    const bool is_error = response.len > 0 && response.data[0] == '-';
     char head[64] = "";
     size_t size;
     char *out;
@@ -100,12 +100,12 @@ send_answer(int fd, struct bytes answer, const char *command, const char *last)
 
     if (strncmp(command, "FCALL", 5) == 0 && !is_raw && !is_error)
         snprintf(head, sizeof(head), "*2\r\n:%s\r\n", last);
-    size = strlen(head) + answer.len - is_raw;
+    size = strlen(head) + response.len - is_raw;
     out = malloc(size + 1);
     if (out == NULL)
         return false;
     memcpy(out, head, strlen(head));
-    memcpy(out + strlen(head), answer.data + is_raw, answer.len - is_raw);
+    memcpy(out + strlen(head), response.data + is_raw, response.len - is_raw);
     sent = send(fd, out, size, MSG_NOSIGNAL) >= 0;
     free(out);
     return sent;
@@ -121,9 +121,9 @@ serve(void *arg)
 
     while (in != NULL && read_command(in, command, last)) {
         bool hangs_up;
-        const struct bytes answer = answer_of(c->redis, command, &hangs_up);
+        const struct bytes response = response_of(c->redis, command, &hangs_up);
 
-        if (!bytes_present(answer) || !send_answer(c->fd, answer, command, last) ||
+        if (!bytes_present(response) || !send_response(c->fd, response, command, last) ||
             hangs_up)
             break;
     }
@@ -176,7 +176,7 @@ fake_redis_start(struct fake_redis *f)
 }
 
 void
-fake_redis_play(struct fake_redis *f, const struct fake_answer *script)
+fake_redis_play(struct fake_redis *f, const struct fake_response *script)
 {
     pthread_mutex_lock(&f->lock);
     f->script = script;
@@ -185,7 +185,7 @@ fake_redis_play(struct fake_redis *f, const struct fake_answer *script)
 }
 
 void
-fake_redis_answer(struct fake_redis *f, struct bytes bytes, bool hangs_up)
+fake_redis_respond(struct fake_redis *f, struct bytes bytes, bool hangs_up)
 {
     pthread_mutex_lock(&f->lock);
     f->bytes = bytes;

@@ -1,6 +1,6 @@
 /*
- * fake_redis: a node that answers as a test says, on a free port of the loopback, in threads of its
- * own. It notes what it is asked, over whatever connection.
+ * fake_redis: a node whose responses a test gives, on a free port of the loopback, in its own
+ * threads. It notes the commands of all connections.
  */
 #ifndef TESTS_SUPPORT_FAKE_REDIS_H
 #define TESTS_SUPPORT_FAKE_REDIS_H
@@ -14,13 +14,13 @@
 enum { FAKE_LINES = 64, FAKE_LINE_CAP = 256, FAKE_CONNECTIONS = 64 };
 
 /*
- * What comes next, if it begins so; the answer as it goes over the wire, NULL: it hangs up. In front of
- * an answer to FCALL the number of the request is sent, unless it is an error, or begins with '!', which
- * is left out. "@" stands for the bytes given to fake_redis_answer().
+ * What comes next, if it begins so; the response as it goes over the wire, NULL: it hangs up. In front of
+ * a response to FCALL the number of the request is sent, unless it is an error, or begins with '!', which
+ * is left out. "@" stands for the bytes given to fake_redis_respond().
  */
-struct fake_answer {
+struct fake_response {
     const char *command; /* words with blanks between: "FCALL" */
-    const char *answer;
+    const char *response;
 };
 
 struct fake_connection {
@@ -37,10 +37,10 @@ struct fake_redis {
     int connection_count;
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t moved;
-    bool held;                        /* it answers nothing */
-    struct bytes bytes;               /* for "@" */
-    bool hangs_up;                    /* the node ends the connection behind them */
-    const struct fake_answer *script; /* the next one; its end has no command */
+    bool held;                          /* it does not respond */
+    struct bytes bytes;                 /* for "@" */
+    bool hangs_up;                      /* the node ends the connection behind them */
+    const struct fake_response *script; /* the next one; its end has no command */
     char asked[FAKE_LINES][FAKE_LINE_CAP];
     int asked_count;
 };
@@ -49,10 +49,10 @@ struct fake_redis {
 void fake_redis_start(struct fake_redis *f);
 
 /* From now on it follows this script, and has been asked nothing. */
-void fake_redis_play(struct fake_redis *f, const struct fake_answer *script);
+void fake_redis_play(struct fake_redis *f, const struct fake_response *script);
 
 /* From now on "@" stands for these bytes; the node may end the connection behind them. */
-void fake_redis_answer(struct fake_redis *f, struct bytes bytes, bool hangs_up);
+void fake_redis_respond(struct fake_redis *f, struct bytes bytes, bool hangs_up);
 
 /* All of the script has been asked; ends the test if not. */
 void fake_redis_done(struct fake_redis *f);
@@ -60,7 +60,7 @@ void fake_redis_done(struct fake_redis *f);
 /* Waits until it has been asked so much since then. */
 void fake_redis_await(struct fake_redis *f, int count);
 
-/* From now on it answers nothing, or goes on with what it was asked meanwhile. */
+/* From now on it does not respond, or goes on with what it was asked meanwhile. */
 void fake_redis_hold(struct fake_redis *f, bool held);
 
 /* Ends all connections that it has. */

@@ -106,7 +106,7 @@ hook_sink_connections(struct hook_sink *s)
     return n;
 }
 
-/* ---------------------------------------------------------------------- answers */
+/* ---------------------------------------------------------------------- responses */
 
 static bool
 say(int fd, const char *text)
@@ -134,7 +134,7 @@ say_for_ever(int fd, const char *text)
 }
 
 static bool
-answer_status(int fd, const char *request)
+response_status_of(int fd, const char *request)
 {
     char text[256], again[64] = "";
     unsigned code = 200, wait_s;
@@ -155,7 +155,7 @@ answer_status(int fd, const char *request)
 
 /* True if another request may follow. */
 static bool
-answer(struct hook_sink *s, int fd, const char *request)
+response(struct hook_sink *s, int fd, const char *request)
 {
     char text[256];
 
@@ -180,7 +180,7 @@ answer(struct hook_sink *s, int fd, const char *request)
             s->port);
         return say(fd, text);
     } else if (!has_path(request, "/close")) {
-        return answer_status(fd, request);
+        return response_status_of(fd, request);
     }
     return false;
 }
@@ -221,7 +221,7 @@ visit(void *arg)
         abort();
     while (read_request(v->fd, text)) {
         keep(v->sink, text);
-        if (!answer(v->sink, v->fd, text))
+        if (!response(v->sink, v->fd, text))
             break;
     }
     (void)shutdown(v->fd, SHUT_RDWR);

@@ -2,12 +2,12 @@
  * hook_sink: a small web server on all loopback addresses, which takes web hooks and behaves as
  * the path says:
  *
- *     /status/CODE     answers so; /status/503/60 with "Retry-After: 60"
- *     /hang            never answers
- *     /drip            begins an answer, and never ends it
- *     /huge, /heads    never stops answering: body, headers
- *     /close           closes without an answer
- *     /noise           answers what is not HTTP
+ *     /status/CODE     responds so; /status/503/60 with "Retry-After: 60"
+ *     /hang            never responds
+ *     /drip            begins a response, and never ends it
+ *     /huge, /heads    never stops: body, headers
+ *     /close           closes without a response
+ *     /noise           responses what is not HTTP
  *     /redirect        302 to /status/200 of itself
  *
  *   Threads  one a connection

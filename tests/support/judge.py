@@ -1,11 +1,11 @@
 """The judge of histories over HTTP: what producers and workers were answered, against the promises.
 
 It serves redis_kill.py, journal_kill.py and fleet_test.py. The clients write down Post, Held, Wait,
-Asked and LostPop. The server acts at a moment between sending and answering that no client knows. A
-slow machine therefore makes the judge blind, but never makes a good server look wrong.
+Asked and LostPop. The server acts between the request and the response, when exactly no client
+knows. A slow machine therefore makes the judge blind, but never makes a good server look wrong.
 
     lost      acknowledged, never (perhaps) deleted, and not there in the end; of those of a
-              queue that is popped, more than pops without an answer may have taken
+              queue that is popped, more than pops without a response may have taken
     back      handed out, or there, after its deletion was acknowledged
     twice     handed out to two who had it at the same time by their own account
     undone    handed out or there, although its post was refused (so: not done)
@@ -83,7 +83,7 @@ class Held:
 
 @dataclass
 class Wait:
-    """A claim with the header Prefer: wait, whatever its answer was."""
+    """A claim with the header Prefer: wait, whatever its response was."""
 
     queue: str
     sent: float
@@ -123,11 +123,11 @@ class Judge:
         self.there, self.listed_at, self.begun = there, listed_at, begun
         self.violations, self.excused = [], 0
         self.posts = {}                    # body: Post
-        self.held = defaultdict(list)      # body: Held, in the order of the answers
+        self.held = defaultdict(list)      # body: Held, in the order of the responses
         self.asked = defaultdict(list)     # body: deletions
         self.lost_claims = defaultdict(list)  # queue: claims with unknown outcome
         self.waits = defaultdict(list)     # (queue, claimd): claims that waited
-        self.popped = 0                    # so many may be gone with pops without an answer
+        self.popped = 0                    # so many may be gone with pops without a response
         self.batches = [post for producer in producers for post in producer.posts]
         for post in self.batches:
             for body in post.bodies:

@@ -104,7 +104,7 @@ class JudgeTest(unittest.TestCase):
     def test_one_holder_after_the_other_is_well(self):
         self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 11), deleted(1, 12)), [])
 
-    def test_an_answer_that_came_late_is_no_second_holder(self):
+    def test_a_response_that_came_late_is_no_second_holder(self):
         # The first claim was over before the second one began, but was answered after it.
         self.assertEqual(self.found(post(1, 0), held(1, 1, ttl=2, wait=5, claim=1),
                                     held(1, 4, claim=2), deleted(1, 6)), [])
@@ -177,7 +177,7 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(lost_claim(4), *events), ["order"])
         self.assertEqual(self.found(lost_claim(-10, ttl=1), *events), ["order"])
 
-    def test_a_popped_message_may_be_gone_with_the_answer(self):
+    def test_a_popped_message_may_be_gone_with_the_response(self):
         events = [post([1, 2, 3], 0, queue=POPPED)]
         self.assertEqual(self.found(*events), ["lost"] * 3)
         self.assertEqual(self.found(*events, LostPop(1, 2, 2)), ["lost"])

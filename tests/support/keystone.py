@@ -91,7 +91,7 @@ class _Server(http.server.ThreadingHTTPServer):
 class Keystone:
     def __init__(self):
         self.service = "service-" + secrets.token_hex(16)
-        self.behave = None  # a function that answers in place of the real one
+        self.behave = None  # a function that responds in place of the real one
         self.catalog = []
         self._tokens = {}
         self._asked = []

@@ -3,11 +3,11 @@ judge (judge.py) what they were answered.
 
 Each request ends as one of these:
 
-    ok        it was done: the answer says so
+    ok        it was done: the response says so
     denied    it was not done: 400 or 403
     gone      it was not done: 404 for a renewal
     refused   it was not done: 503 (but not "Outcome unknown"), or no connection
-    unknown   it may have been done: 503 "Outcome unknown", a broken connection, no answer
+    unknown   it may have been done: 503 "Outcome unknown", a broken connection, no response
     surprise  none of these: an error of its own
 
 Times are those of time.monotonic(), in seconds: `sent` before a request, `done` after it.
@@ -26,7 +26,7 @@ from collections import Counter
 from judge import DEAD, LIMITED, POPPED, Asked, Held, LostPop, Post, Wait
 
 PROJECT = "p"
-PATIENCE_S = 20   # for an answer; claimd gives up long before
+PATIENCE_S = 20   # for a response; claimd gives up long before
 PAUSE_S = 0.02    # after a refusal
 CROSSING = 0.1    # so many deletions go to another claimd than the claim
 LIMIT = 8         # messages of a claim, at most
@@ -94,17 +94,17 @@ class Client(threading.Thread):
             connection.request(method, "/v2/queues/" + target,
                                None if body is None else json.dumps(body),
                                dict(HEADERS, **(headers or {})))
-            answer = connection.getresponse()
-            data = answer.read()
+            response = connection.getresponse()
+            data = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.connections.pop(front).close()
             self.reasons[type(error).__name__] += 1
             return "unknown", 0, {}, repr(error)
-        if answer.status < 300 and "Prefer" not in (headers or {}):
+        if response.status < 300 and "Prefer" not in (headers or {}):
             self.load.times.append((sent, time.monotonic() - sent))
         document = json.loads(data) if data else None
-        return self.outcome(method, target, answer.status, document), answer.status, \
-            answer.headers, document
+        return self.outcome(method, target, response.status, document), response.status, \
+            response.headers, document
 
     def outcome(self, method, target, status, document):
         if status < 300:
@@ -169,7 +169,7 @@ class Worker(Client):
         return self.claim(queue, 0.4 if queue == LIMITED else 0.85)
 
     def pop(self, queue):
-        """Takes messages out at once; with an answer that does not come they may be gone."""
+        """Takes messages out at once; with a response that does not come they may be gone."""
         limit = self.dice.randint(1, LIMIT)
         sent = time.monotonic()
         outcome, _, _, document = self.ask("DELETE", "%s/messages?pop=%d" % (queue, limit))

@@ -42,7 +42,7 @@ starts(const char *line, const char *with)
 
 /* What is said to a line; NULL: nothing yet. */
 static const char *
-answer(const char *line, bool *in_text)
+response(const char *line, bool *in_text)
 {
     if (*in_text) {
         *in_text = strcmp(line, ".\r\n") != 0;
@@ -65,7 +65,7 @@ talk(struct mail_sink *s, FILE *peer)
     if (send(fileno(peer), "220 sink\r\n", 10, MSG_NOSIGNAL) < 0)
         return;
     while (fgets(line, sizeof(line), peer) != NULL) {
-        const char *said = answer(line, &in_text);
+        const char *said = response(line, &in_text);
 
         keep(s, line);
         if (said != NULL && send(fileno(peer), said, strlen(said), MSG_NOSIGNAL) < 0)

@@ -1,6 +1,6 @@
-"""An OpenAPI 3.1 document: what it says of requests, and answers held against it.
+"""An OpenAPI 3.1 document: what it says of requests, and responses held against it.
 
-Its schemas are JSON Schema (2020-12). Answers are judged more strictly than a client should:
+Its schemas are JSON Schema (2020-12). Responses are judged more strictly than a client should:
 a member that an object's schema does not name is an error, unless it says that there may be
 others.
 """
@@ -58,9 +58,9 @@ class Document:
         found = (self.resolved(p) for p in operation.get("parameters", ()))
         return {p["name"]: p for p in found if p["in"] == place}
 
-    # ------------------------------------------------------------------ answers
+    # ------------------------------------------------------------------ responses
 
-    def wrong(self, schema, value, where="answer"):
+    def wrong(self, schema, value, where="response"):
         """What of a value is not as a schema of the document says: a list of texts."""
         judge = jsonschema.Draft202012Validator(
             closed(schema), resolver=self.resolver, format_checker=FORMATS)
@@ -76,9 +76,9 @@ class Document:
         value = int(text) if schema["type"] == "integer" and text.isdigit() else text
         return self.wrong(schema, value, name)
 
-    def wrong_answer(self, method, path, status, headers, said, sparse=False):
+    def wrong_response(self, method, path, status, headers, said, sparse=False):
         """
-        What of an answer is not as described. `said` is None when the answer had no body
+        What of a response is not as described. `said` is None when the response had no body
         (which is right if `sparse`); headers is a mapping that does not mind case.
         """
         responses = self.operations()[method, path]["responses"]

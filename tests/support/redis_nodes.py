@@ -24,7 +24,7 @@ import time
 
 PROGRAM = os.environ.get("REDIS_SERVER") or "redis-server"
 PATIENCE_S = 30  # nothing here waits longer than this
-ANSWER_S = 5     # for an answer of a node
+RESPONSE_S = 5     # for a response of a node
 STEP_S = 0.02
 SLOTS = 16384
 SEEDS = 6        # nodes that a URL names; they know the others
@@ -33,13 +33,13 @@ LEAST_PORT, MOST_PORT = 11000, 21999  # that one and the bus' are below those fo
 
 
 class RedisError(Exception):
-    """What a node answers instead: "MOVED 3999 127.0.0.1:6381"."""
+    """What a node sends instead: "MOVED 3999 127.0.0.1:6381"."""
 
 
 class Speaker:
-    """A connection to a node. Answers are str (bytes, if not UTF-8), int, None or lists."""
+    """A connection to a node. Responses are str (bytes, if not UTF-8), int, None or lists."""
 
-    def __init__(self, family, address, timeout=ANSWER_S):
+    def __init__(self, family, address, timeout=RESPONSE_S):
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(timeout)
         try:
@@ -47,7 +47,7 @@ class Speaker:
         except OSError:
             self.socket.close()
             raise
-        self.answers = self.socket.makefile("rb")
+        self.responses = self.socket.makefile("rb")
 
     def send(self, *words):
         data = [b"*%d\r\n" % len(words)]
@@ -57,7 +57,7 @@ class Speaker:
         self.socket.sendall(b"".join(data))
 
     def _read(self):
-        line = self.answers.readline()
+        line = self.responses.readline()
         if not line.endswith(b"\r\n"):
             raise EOFError("the node has closed the connection")
         kind, rest = line[:1], line[1:-2]
@@ -72,25 +72,25 @@ class Speaker:
             return None
         if kind == b"*":
             return [self._read() for _ in range(length)]
-        data = self.answers.read(length + 2)[:-2]
+        data = self.responses.read(length + 2)[:-2]
         try:
             return data.decode()
         except UnicodeDecodeError:
             return data
 
     def receive(self):
-        """The next answer; an error is raised."""
-        answer = self._read()
-        if isinstance(answer, RedisError):
-            raise answer
-        return answer
+        """The next response; an error is raised."""
+        response = self._read()
+        if isinstance(response, RedisError):
+            raise response
+        return response
 
     def say(self, *words):
         self.send(*words)
         return self.receive()
 
     def close(self):
-        self.answers.close()
+        self.responses.close()
         self.socket.close()
 
     def __enter__(self):
@@ -104,9 +104,9 @@ def eventually(is_so, what, patience=PATIENCE_S):
     """Waits until is_so() is true, and returns what it says then."""
     deadline = time.monotonic() + patience
     while True:
-        answer = is_so()
-        if answer:
-            return answer
+        response = is_so()
+        if response:
+            return response
         if time.monotonic() > deadline:
             raise AssertionError("not in %g s: %s" % (patience, what))
         time.sleep(STEP_S)
@@ -204,13 +204,13 @@ class Node:
             return False
         return True
 
-    def connect(self, timeout=ANSWER_S):
+    def connect(self, timeout=RESPONSE_S):
         if self.socket:
             return Speaker(socket.AF_UNIX, self.socket, timeout)
         return Speaker(socket.AF_INET, (self.host, self.port), timeout)
 
-    def say(self, *words, timeout=ANSWER_S):
-        """The answer to one command; RedisError, OSError or EOFError if there is none."""
+    def say(self, *words, timeout=RESPONSE_S):
+        """The response to one command; RedisError, OSError or EOFError if there is none."""
         with self.connect(timeout) as speaker:
             return speaker.say(*words)
 
@@ -361,7 +361,7 @@ class Cluster:
             except (OSError, EOFError):
                 if node:
                     raise
-        raise RuntimeError("no node answers")
+        raise RuntimeError("no node responds")
 
     def up(self):
         return [node for node in self.nodes if node.is_up()]

@@ -52,14 +52,14 @@ dial(const struct redis_server *s)
 void
 redis_server_say(const struct redis_server *s, const char *command, const char *expected)
 {
-    char answer[64] = "";
+    char response[64] = "";
     int fd = dial(s);
 
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(send(fd, command, strlen(command), MSG_NOSIGNAL),
                      (ssize_t)strlen(command));
-    ck_assert_int_gt(recv(fd, answer, sizeof(answer) - 1, 0), 0);
-    ck_assert_str_eq(answer, expected);
+    ck_assert_int_gt(recv(fd, response, sizeof(response) - 1, 0), 0);
+    ck_assert_str_eq(response, expected);
     (void)close(fd);
 }
 
@@ -81,7 +81,7 @@ redis_server_start(struct redis_server *s)
         if (fd < 0)
             (void)poll(NULL, 0, STEP_MS);
     }
-    ck_assert_msg(fd >= 0, "redis-server does not answer");
+    ck_assert_msg(fd >= 0, "redis-server does not respond");
     (void)close(fd);
 }
 

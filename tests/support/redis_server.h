@@ -13,10 +13,10 @@ struct redis_server {
     char url[128]; /* for redis_open() */
 };
 
-/* Starts one, empty, and waits until it answers; a test where that fails ends. */
+/* Starts one, empty, and waits until it responds; a test where that fails ends. */
 void redis_server_start(struct redis_server *s);
 
-/* Says a command, a line with its end, to which it answers so. */
+/* Says a command, a line with its end, to which it responds so. */
 void
 redis_server_say(const struct redis_server *s, const char *command, const char *expected);
 

@@ -225,25 +225,25 @@ server_fixture_dial(const struct server_fixture *f)
     "X-Project-ID: p\r\n"                                                                \
     "Connection: close\r\n"
 
-/* Asks on a connection of its own. Returns the status; 0: closed without an answer. */
+/* Asks on a connection of its own. Returns the status; 0: closed without a response. */
 static int
 ask(const struct server_fixture *f, const char *request)
 {
-    char answer[2048];
+    char response[2048];
     size_t len = 0;
     int fd = server_fixture_dial(f);
     ssize_t n;
 
-    /* Fails only if the server has closed already: then there may still be an answer. */
+    /* Fails only if the server has closed already: then there may still be a response. */
     (void)send(fd, request, strlen(request), MSG_NOSIGNAL);
-    while ((n = recv(fd, answer + len, sizeof(answer) - 1 - len, 0)) > 0)
+    while ((n = recv(fd, response + len, sizeof(response) - 1 - len, 0)) > 0)
         len += (size_t)n;
     (void)close(fd);
-    answer[len] = '\0';
+    response[len] = '\0';
     if (len == 0)
         return 0;
-    ck_assert_msg(strncmp(answer, "HTTP/1.1 ", 9) == 0, "%s", answer);
-    return atoi(answer + 9);
+    ck_assert_msg(strncmp(response, "HTTP/1.1 ", 9) == 0, "%s", response);
+    return atoi(response + 9);
 }
 
 int
@@ -258,8 +258,8 @@ void
 server_fixture_settle(const struct server_fixture *f)
 {
     /*
-     * A round answers, and then does the rest: closes what is overdue, for one. It runs its
-     * connections twice when mail comes in between, so it may answer two of these: two in a
+     * A round responses, and then does the rest: closes what is overdue, for one. It runs its
+     * connections twice when mail comes in between, so it may respond two of these: two in a
      * round that had begun before, two in the next, and when the fifth is answered that
      * next one has ended.
      */

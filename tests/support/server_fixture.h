@@ -69,7 +69,7 @@ void server_fixture_cut(struct server_fixture *f);
 /* A connection to it. */
 int server_fixture_dial(const struct server_fixture *f);
 
-/* Posts one message and returns the status of the answer; 0: closed without one. */
+/* Posts one message and returns the status of the response; 0: closed without one. */
 int server_fixture_post(const struct server_fixture *f);
 
 /* With one worker: returns when it has done all that there was to do when this was called. */

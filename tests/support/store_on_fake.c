@@ -11,7 +11,7 @@ store_on_fake_open(struct store_on_fake *f, int replicas)
     static const char facts[] = "redis_version:7.2.4\r\nvalkey_version:9.1.2\r\n"
                                 "role:master\r\nconnected_slaves:1\r\naof_enabled:1\r\n";
     char url[96], info[sizeof(facts) + 16];
-    const struct fake_answer handshake[] = {
+    const struct fake_response handshake[] = {
         {"CLUSTER SLOTS", "-ERR This instance has cluster support disabled\r\n"},
         {"INFO", info},
         {"FUNCTION LOAD", "$6\r\nclaimd\r\n"},

@@ -21,7 +21,7 @@ class Late(Exception):
 
 
 def insist(ask):
-    """Asks again when the answer is lost: whatever is asked here may be done twice."""
+    """Asks again when the response is lost: whatever is asked here may be done twice."""
     for _ in range(ATTEMPTS - 1):
         try:
             return ask()

@@ -107,7 +107,7 @@ START_TEST(keystone_verifies_a_token)
     ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
 }
 
-START_TEST(its_answer_is_believed_for_a_while)
+START_TEST(its_response_is_believed_for_a_while)
 {
     for (int i = 0; i < 3; i++) {
         ck_assert_str_eq(ask("member@p", start_ms + i), "ann p 6");
@@ -274,7 +274,7 @@ START_TEST(a_change_of_health_is_told_once_a_second_at_most)
     (void)ask("b@p", start_ms + 6000);
     fake.code = 500;
     (void)ask("b@p", start_ms + 8000);
-    ck_assert_str_eq(health_text, "1:there is no answer\n"
+    ck_assert_str_eq(health_text, "1:there is no response\n"
                                   "0:\n"
                                   "2:Keystone refused the service token (status 401)\n"
                                   "1:Keystone returned status 500\n");
@@ -422,7 +422,7 @@ START_TEST(concurrent_requests_with_one_token_cause_one_verification)
     ck_assert_uint_eq(asked(), 1);
 }
 
-START_TEST(all_of_them_hear_that_there_was_no_answer)
+START_TEST(all_of_them_hear_that_there_was_no_response)
 {
     struct guest guests[CROWD] = {{.told = false}};
 

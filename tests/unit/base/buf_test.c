@@ -90,7 +90,8 @@ START_TEST(once_failed_it_stays_failed_and_keeps_what_it_had)
     mem_fail_nth(f.mem, 1);
     ck_assert(!buf_reserve(&f.buf, 10000));
     ck_assert(f.buf.failed);
-    buf_str(&f.buf, "lost"); /* there would be room, but the answer has a hole already */
+    buf_str(&f.buf,
+            "lost"); /* there would be room, but the response has a hole already */
     buf_byte(&f.buf, '!');
     buf_printf(&f.buf, "%d", 1);
     ck_assert(bytes_equal_str(buf_view(&f.buf), "kept"));

@@ -58,7 +58,7 @@ START_TEST(a_failed_change_of_size_leaves_the_block)
     mem_destroy(mem);
 }
 
-START_TEST(the_budget_admits_up_to_its_last_byte_and_keeps_a_quarter_for_answers)
+START_TEST(the_budget_admits_up_to_its_last_byte_and_keeps_a_quarter_for_responses)
 {
     struct mem *mem = mem_new(1000000);
     void *block = mem_alloc(mem, 1000);

@@ -144,7 +144,7 @@ START_TEST(beyond_the_budget_small_bodies_are_taken_and_large_ones_are_not)
     exchange_end(&f.pool, ex);
 }
 
-START_TEST(large_answers_may_take_what_is_left_of_the_budget_and_no_more)
+START_TEST(large_responses_may_take_what_is_left_of_the_budget_and_no_more)
 {
     enum { BUDGET = 2000000, LARGE = 400000 }; /* which takes 512 KiB */
     struct exchange *busy[20];
@@ -204,13 +204,13 @@ START_TEST(an_exchange_is_used_again_and_remembers_nothing)
     exchange_append_body(ex, "body", 4, LIMIT);
     ex->code = 201;
     ex->response.header_count = 2;
-    buf_str(&ex->response.body, "answer");
+    buf_str(&ex->response.body, "response");
     exchange_end(&f.pool, ex);
     attempts = mem_attempts(f.mem);
     again = exchange_begin(&f.pool, &f.conn, "/second");
     ck_assert_ptr_eq(again, ex);
     exchange_append_body(again, "body", 4, LIMIT);
-    buf_str(&again->response.body, "answer");
+    buf_str(&again->response.body, "response");
     ck_assert_uint_eq(mem_attempts(f.mem), attempts); /* all of it was still there */
     ck_assert_int_eq(again->code, 0);
     ck_assert_uint_eq(again->response.header_count, 0);

@@ -1,4 +1,4 @@
-/* Answers that go wrong because a test wants them to: what a client sees on the wire. */
+/* Responses that go wrong because a test wants them to: what a client sees on the wire. */
 #include "support/client_fixture.h"
 #include "support/slow_store.h"
 
@@ -81,7 +81,7 @@ SERVER_TEST(a_cut_before_the_handler_prevents_and_after_it_hides, open_server(f)
     expect_closed(begin(f, STATS_WITH("cut=after") HOME)); /* nor is what stands behind */
 }
 
-SERVER_TEST(a_claim_whose_answer_is_lost_stays, open_server(f))
+SERVER_TEST(a_claim_whose_response_is_lost_stays, open_server(f))
 {
     char text[4096];
 
@@ -97,7 +97,7 @@ SERVER_TEST(a_claim_whose_answer_is_lost_stays, open_server(f))
     expect_stats(f, 2, 0);
 }
 
-SERVER_TEST(half_of_an_answer_is_its_head_and_half_of_its_body, open_server(f))
+SERVER_TEST(half_of_a_response_is_its_head_and_half_of_its_body, open_server(f))
 {
     char text[4096];
     const char *body;
@@ -112,7 +112,7 @@ SERVER_TEST(half_of_an_answer_is_its_head_and_half_of_its_body, open_server(f))
     ck_assert_uint_eq(strlen(body), wanted / 2);
 }
 
-SERVER_TEST(an_answer_without_a_body_has_no_half, open_server(f))
+SERVER_TEST(a_response_without_a_body_has_no_half, open_server(f))
 {
     expect_closed(begin(f, CLAIM_WITH("half"))); /* 204 */
 }
@@ -143,7 +143,7 @@ SERVER_TEST(a_rule_cuts_a_stream_before_its_second_event, open_server(f))
     ck_assert_uint_eq(read_all(fd, text, sizeof(text)), 0);
 }
 
-SERVER_TEST(a_late_answer_comes_when_its_time_is_there, open_server(f))
+SERVER_TEST(a_late_response_comes_when_its_time_is_there, open_server(f))
 {
     int fd;
 
@@ -159,7 +159,7 @@ SERVER_TEST(a_late_answer_comes_when_its_time_is_there, open_server(f))
     end(fd, 200);
 }
 
-SERVER_TEST(the_time_limits_do_not_count_while_an_answer_is_late_or_slow, open_server(f))
+SERVER_TEST(the_time_limits_do_not_count_while_a_response_is_late_or_slow, open_server(f))
 {
     char text[4096];
     int late, slow;
@@ -179,7 +179,7 @@ SERVER_TEST(the_time_limits_do_not_count_while_an_answer_is_late_or_slow, open_s
     (void)close(slow);
 }
 
-SERVER_TEST(a_slow_answer_comes_in_pieces, open_server(f))
+SERVER_TEST(a_slow_response_comes_in_pieces, open_server(f))
 {
     char text[4096], whole[4096] = "";
     int fd;
@@ -205,7 +205,7 @@ SERVER_TEST(a_slow_answer_comes_in_pieces, open_server(f))
     end(fd, 200);
 }
 
-SERVER_TEST(an_answer_without_a_body_is_not_slow, open_server(f))
+SERVER_TEST(a_response_without_a_body_is_not_slow, open_server(f))
 {
     int fd;
 
@@ -256,7 +256,7 @@ SERVER_TEST(a_claim_is_released_if_its_late_response_has_no_client, open_server(
 START_TEST(a_drain_waits_for_no_fault)
 {
     struct server_fixture f;
-    struct answer a;
+    struct http_response a;
     pthread_t thread;
     int late, slow;
 
@@ -318,14 +318,14 @@ SERVER_TEST(crowds_that_come_and_go_leave_nothing_behind, open_server(f))
     }
 }
 
-SERVER_TEST(without_memory_for_it_there_is_no_answer_but_503, open_server(f))
+SERVER_TEST(without_memory_for_it_there_is_no_response_but_503, open_server(f))
 {
     bool whole = false;
 
     for (uint64_t nth = 1; !whole; nth++) {
         int fd = begin(f, "GET /v2/queues/q/stats HTTP/1.1\r\n" WITH(
                               "slow; bytes=1000; every_ms=1"));
-        struct answer a;
+        struct http_response a;
 
         server_fixture_settle(f);
         mem_fail_nth(f->mem, nth);

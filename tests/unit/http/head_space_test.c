@@ -29,7 +29,7 @@ START_TEST(cookies_of_a_large_head_leave_room)
 
 START_TEST(the_counted_head_fits_into_the_block)
 {
-    /* The worst of what the client may have sent, and the answer's head beside it. */
+    /* The worst of what the client may have sent, and the response's head beside it. */
     for (size_t head = 100; head <= HEAD; head += 100)
         for (size_t lines = 0; lines <= LINES; lines++) {
             const struct head_use use = {.head = head, .records = lines};

@@ -1,5 +1,5 @@
 /*
- * How connections end: by time limits, and after answers that came before everything was
+ * How connections end: by time limits, and after responses that came before everything was
  * read. This program is linked with --wrap=clock_gettime: time stands still, and goes on when
  * a test says so.
  */
@@ -64,7 +64,7 @@ hear(int fd, char *out, size_t most)
     return len;
 }
 
-/* What is left of an answer must be one of this status; the server says no more. */
+/* What is left of a response must be one of this status; the server says no more. */
 static void
 hear_refusal(int fd, const char *status_line)
 {
@@ -91,7 +91,7 @@ TEST_CASE("time limits");
 
 enum { BODY = 200000, BODIES = 10 };
 
-/* Posts more than sockets hold, so that an answer waits until it is read. */
+/* Posts more than sockets hold, so that a response waits until it is read. */
 static void
 fill(const struct server_fixture *f)
 {
@@ -134,7 +134,7 @@ begin_asking(const struct server_fixture *f)
     return fd;
 }
 
-/* Sends the last byte and waits until the answer begins. */
+/* Sends the last byte and waits until the response begins. */
 static void
 end_asking(int fd)
 {
@@ -145,9 +145,9 @@ end_asking(int fd)
     ck_assert_int_eq(first, 'H');
 }
 
-/* How many bytes of the answer come before the server closes; all are good ones. */
+/* How many bytes of the response come before the server closes; all are good ones. */
 static size_t
-hear_answer(int fd)
+receive_response(int fd)
 {
     char *text = malloc(BODIES * BODY * 2);
     size_t len;
@@ -159,7 +159,7 @@ hear_answer(int fd)
     return len;
 }
 
-SERVER_TEST(an_answer_has_a_time_limit_of_its_own, server_fixture_open(f, 1))
+SERVER_TEST(a_response_has_a_time_limit_of_its_own, server_fixture_open(f, 1))
 {
     int fd;
 
@@ -168,11 +168,12 @@ SERVER_TEST(an_answer_has_a_time_limit_of_its_own, server_fixture_open(f, 1))
     wait_s(f, SERVER_FIXTURE_SECONDS - 1);
     end_asking(fd);
     wait_s(f, SERVER_FIXTURE_SECONDS - 1); /* since the request began: too long */
-    ck_assert_uint_gt(hear_answer(fd), BODIES * BODY);
+    ck_assert_uint_gt(receive_response(fd), BODIES * BODY);
     ck_assert_int_eq(close(fd), 0);
 }
 
-SERVER_TEST(an_answer_that_is_not_taken_in_its_time_is_cut_off, server_fixture_open(f, 1))
+SERVER_TEST(a_response_that_is_not_taken_in_its_time_is_cut_off,
+            server_fixture_open(f, 1))
 {
     int fd;
 
@@ -180,7 +181,7 @@ SERVER_TEST(an_answer_that_is_not_taken_in_its_time_is_cut_off, server_fixture_o
     fd = begin_asking(f);
     end_asking(fd);
     wait_s(f, SERVER_FIXTURE_SECONDS);
-    ck_assert_uint_lt(hear_answer(fd), BODIES * BODY);
+    ck_assert_uint_lt(receive_response(fd), BODIES * BODY);
     ck_assert_int_eq(close(fd), 0);
 }
 
@@ -200,8 +201,8 @@ SERVER_TEST(a_request_that_is_not_whole_in_its_time_is_told_so, server_fixture_o
 TEST_CASE("lingering close");
 
 /*
- * The client has heard the end of an answer that came too early for it. It may go on sending
- * for a while, or a reset could take the answer away from it; then the server closes.
+ * The client has heard the end of a response that came too early for it. It may go on sending
+ * for a while, or a reset could take the response away from it; then the server closes.
  */
 static void
 expect_lingering_close(const struct server_fixture *f, int fd)

@@ -1,5 +1,5 @@
 /*
- * Answers that have to wait: for a message, for a log, for a store that blocks. A whole
+ * Responses that have to wait: for a message, for a log, for a store that blocks. A whole
  * server in this process; time stands still (--wrap=clock_gettime) and goes on when a test
  * says so.
  */
@@ -25,7 +25,7 @@ TEST_CASE("waiting");
 
 SERVER_TEST(a_claim_waits_until_there_is_a_message, open_waiting(f, 10))
 {
-    struct answer a;
+    struct http_response a;
     int fd;
 
     fd = begin(f, WAITING);
@@ -70,9 +70,9 @@ SERVER_TEST(one_message_goes_to_the_longest_waiter, open_waiting(f, 10))
         (void)close(fds[i]);
 }
 
-SERVER_TEST(when_the_time_is_over_there_is_the_usual_answer, open_waiting(f, 10))
+SERVER_TEST(when_the_time_is_over_there_is_the_usual_response, open_waiting(f, 10))
 {
-    struct answer a;
+    struct http_response a;
     int claim, pop;
 
     claim = begin(f, WAITING);
@@ -117,7 +117,7 @@ SERVER_TEST(a_wake_up_in_vain_does_not_prolong_the_long_polling, open_waiting(f,
     waiter = begin(f, WAITING);
     expect_silence(f, waiter);
     pass_s(f, 20);
-    other = begin(f, POST("q") PURGE); /* the worker answers both before it looks */
+    other = begin(f, POST("q") PURGE); /* the worker responds to both before it looks */
     expect_code(other, 201);
     end(other, 204);
     expect_silence(f, waiter);
@@ -251,7 +251,7 @@ SERVER_TEST(a_disconnected_client_has_claimed_nothing, open_waiting(f, 10))
 
 SERVER_TEST(no_more_wait_than_may, open_waiting(f, 3))
 {
-    struct answer a;
+    struct http_response a;
     int fds[3];
 
     for (int i = 0; i < 3; i++) {
@@ -304,7 +304,7 @@ START_TEST(a_drain_ends_all_waiters)
     expect_silence(&f, fds[19]);
     server_fixture_close(&f); /* nothing may be cut off */
     for (int i = 0; i < 20; i++) {
-        struct answer a = hear(fds[i]);
+        struct http_response a = hear(fds[i]);
 
         ck_assert_int_eq(a.code, 204);
         ck_assert_ptr_nonnull(strstr(a.head, "Connection: close\r\n"));
@@ -361,12 +361,12 @@ SERVER_TEST(thousands_of_disconnecting_waiters_leave_nothing_behind, open_waitin
     ck_assert_uint_eq(stats_of(f).claimed, 1);
 }
 
-SERVER_TEST(without_memory_to_wait_there_is_an_answer, open_waiting(f, 50))
+SERVER_TEST(without_memory_to_wait_there_is_a_response, open_waiting(f, 50))
 {
     unsigned waited = 0, refused = 0;
 
     for (uint64_t nth = 1; nth < 30; nth++) {
-        struct answer a;
+        struct http_response a;
         int fd;
 
         mem_fail_nth(f->mem, nth);
@@ -519,7 +519,7 @@ deliveries_of(const struct server_fixture *f)
     return count;
 }
 
-SERVER_TEST(an_answer_is_held_until_what_it_tells_is_durable, open_log(f))
+SERVER_TEST(a_response_is_held_until_what_it_tells_is_durable, open_log(f))
 {
     int fd;
 
@@ -545,7 +545,7 @@ SERVER_TEST(a_worker_flushes_the_log_before_it_rests, open_log(f))
     end(fd, 201);
 }
 
-SERVER_TEST(answers_are_let_go_in_the_order_of_the_log, open_log(f))
+SERVER_TEST(responses_are_let_go_in_the_order_of_the_log, open_log(f))
 {
     int fds[4];
 
@@ -816,7 +816,7 @@ SERVER_TEST(a_woken_waiter_gets_its_message_when_it_is_durable, open_log(f))
     end(waiting, 201);
 }
 
-SERVER_TEST(the_time_limits_do_not_count_while_an_answer_is_held, open_log(f))
+SERVER_TEST(the_time_limits_do_not_count_while_a_response_is_held, open_log(f))
 {
     int fd;
 
@@ -928,7 +928,7 @@ open_blocking(struct server_fixture *f, size_t fibers, unsigned more)
     server_fixture_open_with(f, &options);
 }
 
-/* Nothing has come, while no thread is free to answer anything. */
+/* Nothing has come, while no thread is free to respond to anything. */
 static void
 expect_nothing_yet(int fd)
 {
@@ -985,7 +985,7 @@ SERVER_TEST(each_response_without_a_body_has_its_own_request_id, open_blocking(f
     slow_store_await(f->store, 4);
     slow_store_unshut(f->store);
     for (int i = 0; i < 2 * CROWD; i++) {
-        struct answer a = hear(fds[i / 2]);
+        struct http_response a = hear(fds[i / 2]);
         const char *at = strstr(a.head, "X-Request-ID: ");
 
         ck_assert_int_eq(a.code, 204);
@@ -1043,7 +1043,7 @@ SERVER_TEST(without_a_free_fiber_a_request_takes_its_turn, open_blocking(f, 3, 0
 
 SERVER_TEST(a_request_without_a_free_fiber_is_refused_in_the_end, open_blocking(f, 1, 0))
 {
-    struct answer a;
+    struct http_response a;
     int fds[2];
 
     slow_store_shut(f->store);
@@ -1327,7 +1327,7 @@ SERVER_TEST(a_crowd_with_one_token_is_asked_about_once, open_asking(f, 1, 1))
 
 SERVER_TEST(one_token_too_many_is_told_to_come_later, open_asking(f, 1, 1))
 {
-    struct answer a;
+    struct http_response a;
     int fds[2], fd;
 
     fake_keystone_shut(&f->fake);
@@ -1349,7 +1349,7 @@ SERVER_TEST(one_token_too_many_is_told_to_come_later, open_asking(f, 1, 1))
 
 SERVER_TEST(while_keystone_is_down_only_cached_tokens_are_accepted, open_asking(f, 2, 10))
 {
-    struct answer a;
+    struct http_response a;
     int fd;
 
     ask_once(f, HOME_BY("member@p"), 200);

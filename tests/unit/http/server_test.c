@@ -12,7 +12,7 @@ SERVER_TEST(it_serves_and_leaves_nothing_behind, server_fixture_open(f, 2))
         ck_assert_int_eq(server_fixture_post(f), 201);
 }
 
-SERVER_TEST(whichever_allocation_fails_there_is_an_answer_and_the_next_one_is_good,
+SERVER_TEST(whichever_allocation_fails_there_is_a_response_and_the_next_one_is_good,
             server_fixture_open(f, 2))
 {
     const struct store_queue queue = {.project = bytes_str("p"), .name = bytes_str("q")};
@@ -51,12 +51,12 @@ SERVER_TEST(without_any_memory_it_says_so_and_recovers, server_fixture_open(f, 2
 static void
 ask(int fd, const char *request, bool to_the_end)
 {
-    char answer[2048];
+    char response[2048];
 
     ck_assert_int_eq(send(fd, request, strlen(request), MSG_NOSIGNAL),
                      (ssize_t)strlen(request));
-    ck_assert_int_gt(recv(fd, answer, sizeof(answer), 0), 0);
-    while (to_the_end && recv(fd, answer, sizeof(answer), 0) > 0)
+    ck_assert_int_gt(recv(fd, response, sizeof(response), 0), 0);
+    while (to_the_end && recv(fd, response, sizeof(response), 0) > 0)
         continue;
 }
 

@@ -49,7 +49,7 @@ static int
 begin_stream(const struct server_fixture *f)
 {
     int fd = begin(f, STREAM);
-    const struct answer a = hear(fd);
+    const struct http_response a = hear(fd);
 
     ck_assert_int_eq(a.code, 200);
     ck_assert_ptr_nonnull(strstr(a.head, "Content-Type: text/event-stream\r\n"));
@@ -89,7 +89,7 @@ hear_text(int fd, const char *expected)
 /* As behind nginx with its default settings. */
 SERVER_TEST(a_stream_over_http_1_0_has_an_event_each_second, open_waiting(f, 10))
 {
-    struct answer a;
+    struct http_response a;
     int fd;
 
     ask_once(f, POST("q"), 201);
@@ -127,7 +127,7 @@ SERVER_TEST(the_last_event_of_a_stream_is_an_error, open_waiting(f, 10))
 
 SERVER_TEST(a_stream_counts_as_a_waiter_until_it_ends, open_waiting(f, 1))
 {
-    struct answer a;
+    struct http_response a;
     int fd, other;
 
     ask_once(f, POST("q"), 201);

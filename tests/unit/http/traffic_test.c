@@ -3,7 +3,7 @@
 
 static const char queues[] = "/v2/queues", claims[] = "/v2/queues/{queue}/claims";
 
-/* How many answers with this code a row has; -1: there is no such row. */
+/* How many responses with this code a row has; -1: there is no such row. */
 static int64_t
 count(const struct traffic *t, const char *route, enum method method, int code)
 {

@@ -310,7 +310,7 @@ START_TEST(connections_are_kept)
     ck_assert_uint_eq(hook_sink_connections(f.sink), 1);
 }
 
-NOTIFY_CASE("answers");
+NOTIFY_CASE("responses");
 
 START_TEST(each_has_its_outcome)
 {

@@ -13,7 +13,7 @@ static struct cluster cluster;
 static struct mem *mem;
 static char slots[128], moved[64], ask[64];
 
-static const struct fake_answer map_of_one[] = {{"CLUSTER SLOTS", slots}, {NULL, NULL}};
+static const struct fake_response map_of_one[] = {{"CLUSTER SLOTS", slots}, {NULL, NULL}};
 
 /* How often the wire has warned. */
 static _Atomic int warnings;
@@ -118,8 +118,8 @@ TEST_CASE("redirections", .setup = open_without_replicas, .teardown = close_node
 
 START_TEST(a_slot_that_has_moved_is_asked_for_there_from_then_on)
 {
-    static const struct fake_answer first[] = {{"FCALL script 0", moved}, {NULL, NULL}};
-    static const struct fake_answer second[] = {
+    static const struct fake_response first[] = {{"FCALL script 0", moved}, {NULL, NULL}};
+    static const struct fake_response second[] = {
         {"FCALL script 0", ":7\r\n"}, {"FCALL script 0", ":8\r\n"}, {NULL, NULL}};
     long long number;
 
@@ -133,9 +133,9 @@ START_TEST(a_slot_that_has_moved_is_asked_for_there_from_then_on)
 
 START_TEST(a_slot_that_is_moving_is_asked_for_once_at_the_other_node)
 {
-    static const struct fake_answer first[] = {
+    static const struct fake_response first[] = {
         {"FCALL", ask}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
-    static const struct fake_answer second[] = {
+    static const struct fake_response second[] = {
         {"ASKING", "+OK\r\n"}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
     long long number;
 
@@ -148,7 +148,7 @@ START_TEST(a_slot_that_is_moving_is_asked_for_once_at_the_other_node)
 
 START_TEST(a_node_without_the_library_gets_it)
 {
-    static const struct fake_answer first[] = {
+    static const struct fake_response first[] = {
         {"FCALL", "-ERR Function not found\r\n"},
         {"FUNCTION LOAD library", "$6\r\nscript\r\n"},
         {"FCALL script 0", ":7\r\n"},
@@ -160,7 +160,7 @@ START_TEST(a_node_without_the_library_gets_it)
 
 START_TEST(a_node_that_got_the_library_meanwhile_is_asked_again)
 {
-    static const struct fake_answer first[] = {
+    static const struct fake_response first[] = {
         {"FCALL", "-ERR Function not found\r\n"},
         {"FUNCTION LOAD library", "-ERR Library 'script' already exists\r\n"},
         {"FCALL script 0", ":7\r\n"},
@@ -170,13 +170,13 @@ START_TEST(a_node_that_got_the_library_meanwhile_is_asked_again)
     expect(true, ST_OK, 7);
 }
 
-START_TEST(a_node_that_takes_no_library_is_an_answer)
+START_TEST(a_node_that_takes_no_library_is_a_response)
 {
-    static const struct fake_answer full[] = {
+    static const struct fake_response full[] = {
         {"FCALL", "-ERR Function not found\r\n"},
         {"FUNCTION", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
         {NULL, NULL}};
-    static const struct fake_answer forbidden[] = {
+    static const struct fake_response forbidden[] = {
         {"FCALL", "-ERR Function not found\r\n"},
         {"FUNCTION", "-NOPERM this user has no permissions to run this command\r\n"},
         {NULL, NULL}};
@@ -189,11 +189,11 @@ START_TEST(a_node_that_takes_no_library_is_an_answer)
 
 START_TEST(a_node_that_hangs_up_at_the_library_is_asked_again)
 {
-    static const struct fake_answer first[] = {{"FCALL", "-ERR Function not found\r\n"},
-                                               {"FUNCTION", NULL},
-                                               {"CLUSTER SLOTS", slots},
-                                               {"FCALL", ":7\r\n"},
-                                               {NULL, NULL}};
+    static const struct fake_response first[] = {{"FCALL", "-ERR Function not found\r\n"},
+                                                 {"FUNCTION", NULL},
+                                                 {"CLUSTER SLOTS", slots},
+                                                 {"FCALL", ":7\r\n"},
+                                                 {NULL, NULL}};
 
     fake_redis_play(&nodes[0], first);
     expect(true, ST_OK, 7);
@@ -201,15 +201,15 @@ START_TEST(a_node_that_hangs_up_at_the_library_is_asked_again)
 
 START_TEST(two_nodes_that_send_to_each_other_are_no_loop_for_ever)
 {
-    static struct fake_answer here[64], there[64];
+    static struct fake_response here[64], there[64];
     static char back[64];
     long long number;
 
     snprintf(back, sizeof(back), "-MOVED 42 127.0.0.1:%u\r\n", nodes[0].port);
     cluster.config.patience_ms = 10;
     for (int i = 0; i < 63; i++) {
-        here[i] = (struct fake_answer){"", moved}; /* whatever it is asked */
-        there[i] = (struct fake_answer){"", back};
+        here[i] = (struct fake_response){"", moved}; /* whatever it is asked */
+        there[i] = (struct fake_response){"", back};
     }
     fake_redis_play(&nodes[0], here);
     fake_redis_play(&nodes[1], there);
@@ -230,10 +230,10 @@ static const char *const passing[] = {
 
 LOOP_TEST(a_temporary_error_is_retried, sizeof(passing) / sizeof(passing[0]))
 {
-    const struct fake_answer script[] = {{"FCALL", passing[_i]},
-                                         {"CLUSTER SLOTS", slots},
-                                         {"FCALL", ":7\r\n"},
-                                         {NULL, NULL}};
+    const struct fake_response script[] = {{"FCALL", passing[_i]},
+                                           {"CLUSTER SLOTS", slots},
+                                           {"FCALL", ":7\r\n"},
+                                           {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_OK, 7);
@@ -241,19 +241,19 @@ LOOP_TEST(a_temporary_error_is_retried, sizeof(passing) / sizeof(passing[0]))
 
 START_TEST(patience_ends)
 {
-    static struct fake_answer script[64];
+    static struct fake_response script[64];
     long long number;
 
     cluster.config.patience_ms = 10;
     for (int i = 0; i < 63; i++)
-        script[i] = (struct fake_answer){"", "-CLUSTERDOWN Hash slot not served\r\n"};
+        script[i] = (struct fake_response){"", "-CLUSTERDOWN Hash slot not served\r\n"};
     fake_redis_play(&nodes[0], script);
     ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
 }
 
 START_TEST(a_redis_without_memory_refuses)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
         {NULL, NULL}};
 
@@ -261,27 +261,27 @@ START_TEST(a_redis_without_memory_refuses)
     expect(true, ST_OVER_BUDGET, 0);
 }
 
-START_TEST(an_error_of_the_script_is_no_answer)
+START_TEST(an_error_of_the_script_is_no_response)
 {
-    static const struct fake_answer script[] = {{"FCALL", "-ERR user_script:1: oops\r\n"},
-                                                {NULL, NULL}};
+    static const struct fake_response script[] = {
+        {"FCALL", "-ERR user_script:1: oops\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNAVAILABLE, 0);
 }
 
-START_TEST(a_change_whose_answer_is_lost_may_have_happened)
+START_TEST(a_change_whose_response_is_lost_may_have_happened)
 {
-    static const struct fake_answer script[] = {{"FCALL", NULL}, {NULL, NULL}};
+    static const struct fake_response script[] = {{"FCALL", NULL}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNCONFIRMED, 0);
     ck_assert_uint_eq(atomic_load(&cluster.metrics.unconfirmed), 1);
 }
 
-START_TEST(a_look_whose_answer_is_lost_is_taken_again)
+START_TEST(a_look_whose_response_is_lost_is_taken_again)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", NULL}, {"CLUSTER SLOTS", slots}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
@@ -290,7 +290,7 @@ START_TEST(a_look_whose_answer_is_lost_is_taken_again)
 
 START_TEST(a_connection_with_a_surplus_response_is_replaced)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":7\r\n:6\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
     long long number;
 
@@ -305,8 +305,8 @@ START_TEST(a_connection_with_a_surplus_response_is_replaced)
 
 START_TEST(a_change_that_gets_the_response_to_another_may_have_happened)
 {
-    static const struct fake_answer script[] = {{"FCALL", "!*2\r\n:99\r\n:7\r\n"},
-                                                {NULL, NULL}};
+    static const struct fake_response script[] = {{"FCALL", "!*2\r\n:99\r\n:7\r\n"},
+                                                  {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNCONFIRMED, 0);
@@ -315,7 +315,7 @@ START_TEST(a_change_that_gets_the_response_to_another_may_have_happened)
 
 START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
     long long number;
 
@@ -327,9 +327,9 @@ START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
                       2 + 1); /* one is for the map */
 }
 
-START_TEST(a_node_that_does_not_answer_is_left_alone)
+START_TEST(a_node_that_does_not_response_is_left_alone)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
     long long number;
 
@@ -353,25 +353,25 @@ TEST_CASE("confirmations", .setup = open_with_replica, .teardown = close_nodes);
 
 START_TEST(a_change_is_confirmed_by_the_replicas)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":7\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_OK, 7);
 }
 
-START_TEST(a_change_that_is_not_confirmed_has_an_answer_all_the_same)
+START_TEST(a_change_that_is_not_confirmed_has_a_response_all_the_same)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":7\r\n"}, {"WAIT 1 100", ":0\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNCONFIRMED, 7);
 }
 
-START_TEST(a_change_whose_primary_goes_before_it_is_confirmed_has_an_answer_as_well)
+START_TEST(a_change_whose_primary_goes_before_it_is_confirmed_has_a_response_as_well)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":7\r\n"}, {"WAIT 1 100", NULL}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
@@ -380,7 +380,7 @@ START_TEST(a_change_whose_primary_goes_before_it_is_confirmed_has_an_answer_as_w
 
 START_TEST(a_look_needs_no_confirmation)
 {
-    static const struct fake_answer script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
+    static const struct fake_response script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(false, ST_OK, 7);
@@ -388,7 +388,7 @@ START_TEST(a_look_needs_no_confirmation)
 
 START_TEST(a_refused_write_is_not_waited_for_again)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", "-TRYAGAIN\r\n"}, {"WAIT 1 100", ":0\r\n"}, {"CLUSTER SLOTS", slots},
         {"FCALL", ":7\r\n"},        {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
 
@@ -424,11 +424,11 @@ note_waking(void *arg)
     (void)sem_post(&((struct asker *)arg)->woken);
 }
 
-/* The first one asks alone; the others while its answer is on its way. Then all go on. */
+/* The first one asks alone; the others while its response is on its way. Then all go on. */
 static void
-ask_together(const struct fake_answer *script)
+ask_together(const struct fake_response *script)
 {
-    static const struct fake_answer before[] = {
+    static const struct fake_response before[] = {
         {"FCALL", ":1\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
     long long number;
 
@@ -459,7 +459,7 @@ ask_together(const struct fake_answer *script)
 
 START_TEST(concurrent_writes_are_confirmed_together)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":6\r\n"}, {"WAIT 1 100", ":1\r\n"}, {"FCALL", ":7\r\n"},
         {"FCALL", ":8\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
 
@@ -472,10 +472,10 @@ START_TEST(concurrent_writes_are_confirmed_together)
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 2);
 }
 
-/* Answers that nobody has given back are so large that requests go one by one. */
-START_TEST(when_many_answers_are_held_each_goes_alone)
+/* Responses that nobody has given back are so large that requests go one by one. */
+START_TEST(when_many_responses_are_held_each_goes_alone)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":6\r\n"}, {"WAIT", ":1\r\n"}, {"FCALL", ":7\r\n"}, {"WAIT", ":1\r\n"},
         {"FCALL", ":8\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
 
@@ -488,9 +488,9 @@ START_TEST(when_many_answers_are_held_each_goes_alone)
                       WIRE_RESPONSE_BYTES); /* what came was given back */
 }
 
-START_TEST(each_has_an_answer_of_its_own)
+START_TEST(each_has_a_response_of_its_own)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":6\r\n"}, {"WAIT", ":1\r\n"}, {"FCALL", "-ERR oops\r\n"},
         {"FCALL", ":8\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
 
@@ -502,9 +502,9 @@ START_TEST(each_has_an_answer_of_its_own)
 
 TEST_CASE("detours", .setup = open_without_replicas, .teardown = close_nodes);
 
-/* Asks in a fiber until it has its answer. */
+/* Asks in a fiber until it has its response. */
 static void
-ask_in_fiber(struct executor *executor, const struct fake_answer *script)
+ask_in_fiber(struct executor *executor, const struct fake_response *script)
 {
     struct asker *a = &askers[0];
     enum fiber_state state;
@@ -526,7 +526,7 @@ ask_in_fiber(struct executor *executor, const struct fake_answer *script)
 /* It connects, is told that the library is missing, gives it, and is told to come back later. */
 START_TEST(blocking_work_of_a_fiber_runs_on_a_thread)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", "-ERR Function not found\r\n"},
         {"FUNCTION LOAD library", "$6\r\nscript\r\n"},
         {"FCALL", "-TRYAGAIN\r\n"},

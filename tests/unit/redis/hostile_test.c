@@ -1,4 +1,4 @@
-/* What the store does about a Redis that does not answer as the scripts do. */
+/* What the store does about a Redis that does not respond as the scripts do. */
 #include "claimd/redis/redis.h"
 #include "redis/script.h"
 #include "support/resp.h"
@@ -28,14 +28,14 @@ close_store(void)
     store_on_fake_close(&f);
 }
 
-/* Answers the first script with `response`, or with this text. */
+/* Responses the first script with `response`, or with this text. */
 static void
 play(const char *text)
 {
-    static struct fake_answer script[2] = {{"FCALL", NULL}};
+    static struct fake_response script[2] = {{"FCALL", NULL}};
 
-    script[0].answer = text == NULL ? "@" : text;
-    fake_redis_answer(&f.redis, bytes_of(response.text, response.size), false);
+    script[0].response = text == NULL ? "@" : text;
+    fake_redis_respond(&f.redis, bytes_of(response.text, response.size), false);
     fake_redis_play(&f.redis, script);
 }
 
@@ -212,14 +212,14 @@ static void
 expect_given_up(const char *confirmed)
 {
     char released[64], id[STORE_ID_CAP];
-    const struct fake_answer script[] = {{"FCALL", "@"},
-                                         {"WAIT 1", confirmed},
-                                         {released, "*2\r\n:0\r\n:1\r\n"},
-                                         {"WAIT 1", ":1\r\n"},
-                                         {NULL, NULL}};
+    const struct fake_response script[] = {{"FCALL", "@"},
+                                           {"WAIT 1", confirmed},
+                                           {released, "*2\r\n:0\r\n:1\r\n"},
+                                           {"WAIT 1", ":1\r\n"},
+                                           {NULL, NULL}};
     size_t count;
 
-    fake_redis_answer(&f.redis, bytes_of(response.text, response.size), false);
+    fake_redis_respond(&f.redis, bytes_of(response.text, response.size), false);
     snprintf(released, sizeof(released), "FCALL %s 5",
              script_function(SCRIPT_claim_release).data);
     fake_redis_play(&f.redis, script);
@@ -244,12 +244,12 @@ START_TEST(a_claim_with_more_messages_than_asked_for_is_released)
 
 START_TEST(a_claim_that_a_replica_has_confirmed_is_kept)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", "@"}, {"WAIT 1", ":1\r\n"}, {NULL, NULL}};
     size_t count;
 
     write_taken(true, 1);
-    fake_redis_answer(&f.redis, bytes_of(response.text, response.size), false);
+    fake_redis_respond(&f.redis, bytes_of(response.text, response.size), false);
     fake_redis_play(&f.redis, script);
     ck_assert_status(claim_one(&count), ST_OK);
     ck_assert_uint_eq(count, 1);
@@ -258,7 +258,7 @@ START_TEST(a_claim_that_a_replica_has_confirmed_is_kept)
 
 START_TEST(a_queue_is_listed_if_the_response_of_a_claim_was_lost)
 {
-    static const struct fake_answer script[] = {{"FCALL", NULL}, {NULL, NULL}};
+    static const struct fake_response script[] = {{"FCALL", NULL}, {NULL, NULL}};
     int64_t next_ms;
     size_t count;
     int i = 0;

@@ -75,9 +75,9 @@ end(void)
 }
 
 static void
-give_back(redisReply *answer)
+give_back(redisReply *response)
 {
-    link_free_response(&pipeline.link, answer);
+    link_free_response(&pipeline.link, response);
 }
 
 /* Sends all that was begun, and reads until there is notification. */
@@ -100,25 +100,25 @@ TEST_CASE("pipelines", .setup = open_all, .teardown = close_all);
 /* Without a bound hiredis reserves 8 GB, and then waits for the elements. */
 START_TEST(an_array_that_announces_too_many_elements_ends_the_connection)
 {
-    static const struct fake_answer script[] = {{"FCALL", "!*2\r\n*999999999\r\n"},
-                                                {NULL, NULL}};
+    static const struct fake_response script[] = {{"FCALL", "!*2\r\n*999999999\r\n"},
+                                                  {NULL, NULL}};
     const struct bytes word = BYTES_LIT("FCALL");
     struct reason why;
-    redisReply *answer;
+    redisReply *response;
 
     fake_redis_play(&node, script);
-    ck_assert_int_eq(link_command(&pipeline.link, &word, 1, &answer, &why),
+    ck_assert_int_eq(link_command(&pipeline.link, &word, 1, &response, &why),
                      ST_UNAVAILABLE);
     ck_assert_str_eq(why.text, "Out of memory");
 }
 
-START_TEST(all_have_their_answers_and_one_confirmation)
+START_TEST(all_have_their_responses_and_one_confirmation)
 {
-    static const struct fake_answer script[] = {{"FCALL", ":7\r\n"},
-                                                {"ASKING", "+OK\r\n"},
-                                                {"FCALL", ":8\r\n"},
-                                                {"WAIT 2 100", ":2\r\n"},
-                                                {NULL, NULL}};
+    static const struct fake_response script[] = {{"FCALL", ":7\r\n"},
+                                                  {"ASKING", "+OK\r\n"},
+                                                  {"FCALL", ":8\r\n"},
+                                                  {"WAIT 2 100", ":2\r\n"},
+                                                  {NULL, NULL}};
     struct wire_request requests[2];
 
     fake_redis_play(&node, script);
@@ -139,7 +139,7 @@ START_TEST(all_have_their_answers_and_one_confirmation)
 
 START_TEST(reads_need_no_confirmation)
 {
-    static const struct fake_answer script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
+    static const struct fake_response script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
     struct wire_request request;
 
     fake_redis_play(&node, script);
@@ -153,7 +153,7 @@ START_TEST(reads_need_no_confirmation)
 
 START_TEST(a_command_lost_with_its_connection_may_have_happened)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", NULL}, {NULL, NULL}};
     struct wire_request requests[2];
     struct reason why;
@@ -164,7 +164,7 @@ START_TEST(a_command_lost_with_its_connection_may_have_happened)
     ck_assert_int_eq(travel(), PIPELINE_FAILED);
     (void)reason_give(&why, ST_UNAVAILABLE, "gone");
     pipeline_abort(&pipeline, &why);
-    ck_assert_int_eq(requests[0].outcome, REQUEST_RESPONDED); /* it has its answer */
+    ck_assert_int_eq(requests[0].outcome, REQUEST_RESPONDED); /* it has its response */
     ck_assert_int_eq(requests[0].response->integer, 7);
     give_back(requests[0].response);
     ck_assert_int_eq(requests[1].outcome, REQUEST_LOST);
@@ -185,7 +185,7 @@ static const char *const responses_to_others[] = {
 LOOP_TEST(the_response_to_another_request_breaks_the_link,
           sizeof(responses_to_others) / sizeof(responses_to_others[0]))
 {
-    const struct fake_answer script[] = {
+    const struct fake_response script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", responses_to_others[_i]}, {NULL, NULL}};
     struct wire_request requests[2];
     struct reason why;
@@ -206,7 +206,7 @@ LOOP_TEST(the_response_to_another_request_breaks_the_link,
 
 START_TEST(a_time_may_follow_the_response)
 {
-    static const struct fake_answer script[] = {
+    static const struct fake_response script[] = {
         {"FCALL", "!*3\r\n:1\r\n:7\r\n:5000\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
     static const int64_t due_ms[] = {5000, 0};
     struct wire_request requests[2];
@@ -226,7 +226,7 @@ START_TEST(a_time_may_follow_the_response)
 /* Of a script, and of WAIT. */
 LOOP_TEST(bytes_behind_the_last_response_break_the_link, 2)
 {
-    static const struct fake_answer scripts[2][3] = {
+    static const struct fake_response scripts[2][3] = {
         {{"FCALL", ":7\r\n:8\r\n"}},
         {{"FCALL", ":7\r\n"}, {"WAIT 1 100", ":1\r\n:1\r\n"}}};
     struct reason why;

@@ -198,7 +198,7 @@ START_TEST(without_memory_the_list_stays)
     mem_fail_nth(mem, 1);
     ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_NO_MEMORY);
     mem_fail_nth(mem, 0);
-    ck_assert_str_eq(pattern(2), "11"); /* still half an answer */
+    ck_assert_str_eq(pattern(2), "11"); /* still half a response */
     ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_OK);
     ck_assert(strikes("a", "q", "c", FAULT_SLOW));
 }

@@ -77,7 +77,7 @@ START_TEST(invalid_json_has_no_checksum)
     ck_assert_int_eq(checksum_of(bytes_str(""), f.mem, &sum), ST_BAD_BODY);
 }
 
-START_TEST(lack_of_memory_is_an_answer_at_every_allocation)
+START_TEST(lack_of_memory_is_a_response_at_every_allocation)
 {
     static const char body[] = "{\"a\":{\"b\":1,\"b\":2},\"c\":[],\"c\":1}";
     struct store_checksum sum;

@@ -288,7 +288,7 @@ START_TEST(many_messages_keep_their_order)
     free(body);
 }
 
-START_TEST(lack_of_memory_is_an_answer)
+START_TEST(lack_of_memory_is_a_response)
 {
     mem_fail_from(f.mem, 1);
     ck_assert_int_eq(message("\"body\":1"), ST_NO_MEMORY);

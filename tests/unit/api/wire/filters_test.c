@@ -88,7 +88,7 @@ START_TEST(many_filters_cost_one_pass)
     ck_assert(!match(query, json));
 }
 
-START_TEST(lack_of_memory_is_an_answer)
+START_TEST(lack_of_memory_is_a_response)
 {
     ck_assert_int_eq(query_parse(bytes_str("a=1"), &f.arena, &q), ST_OK);
     mem_fail_from(f.mem, 1);

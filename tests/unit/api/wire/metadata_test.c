@@ -288,7 +288,7 @@ START_TEST(showing_fills_in_defaults)
           "\"_dead_letter_queue_messages_ttl\":null,\"_enable_encrypt_messages\":false}");
 }
 
-START_TEST(lack_of_memory_is_an_answer_at_every_allocation)
+START_TEST(lack_of_memory_is_a_response_at_every_allocation)
 {
     uint64_t nth = 0;
     enum status st;

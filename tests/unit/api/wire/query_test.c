@@ -201,7 +201,7 @@ START_TEST(the_number_of_parameters_is_bounded)
                      ST_BAD_PARAMETER);
 }
 
-START_TEST(lack_of_memory_is_an_answer)
+START_TEST(lack_of_memory_is_a_response)
 {
     struct bytes *items;
     size_t count;

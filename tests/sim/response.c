@@ -1,4 +1,4 @@
-#include "sim/answer.h"
+#include "sim/response.h"
 #include "sim/json_read.h"
 
 /* ---------------------------------------------------------------------- pieces */
@@ -83,7 +83,7 @@ read_message(struct bytes text, bool popped, struct seen_message *out)
 }
 
 static bool
-read_messages(struct bytes text, bool popped, struct answer *out)
+read_messages(struct bytes text, bool popped, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '[');
     struct bytes value;
@@ -99,7 +99,7 @@ read_messages(struct bytes text, bool popped, struct answer *out)
 
 /* The marker of the one link there may be. */
 static bool
-read_links(struct bytes text, struct answer *out)
+read_links(struct bytes text, struct sim_response *out)
 {
     struct json_read links = json_read_begin(text, '[');
     struct json_read link;
@@ -118,7 +118,8 @@ read_links(struct bytes text, struct answer *out)
 }
 
 static bool
-read_messages_document(const struct operation *op, struct bytes text, struct answer *out)
+read_messages_document(const struct operation *op, struct bytes text,
+                       struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     bool sound = true, links = false, messages = false;
@@ -142,7 +143,7 @@ read_messages_document(const struct operation *op, struct bytes text, struct ans
 }
 
 static bool
-read_posted(struct bytes text, struct answer *out)
+read_posted(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct json_read items;
@@ -181,7 +182,7 @@ read_end(struct bytes text, struct seen_end *out)
 }
 
 static bool
-read_stats(struct bytes text, struct answer *out)
+read_stats(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct json_read inner;
@@ -208,7 +209,7 @@ read_stats(struct bytes text, struct answer *out)
 }
 
 static bool
-read_queue_names(struct bytes text, struct answer *out)
+read_queue_names(struct bytes text, struct sim_response *out)
 {
     struct json_read items = json_read_begin(text, '[');
     struct bytes name, value;
@@ -230,7 +231,7 @@ read_queue_names(struct bytes text, struct answer *out)
 }
 
 static bool
-read_queue_list(struct bytes text, struct answer *out)
+read_queue_list(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct bytes name, value;
@@ -269,7 +270,7 @@ read_setting(enum setting s, struct bytes value, int64_t *out)
 }
 
 static bool
-read_metadata(struct bytes text, struct answer *out)
+read_metadata(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct bytes name, value;
@@ -287,7 +288,7 @@ read_metadata(struct bytes text, struct answer *out)
 /* ---------------------------------------------------------------------- subscriptions */
 
 static bool
-read_subscribed(struct bytes text, struct answer *out)
+read_subscribed(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct bytes name, value;
@@ -362,7 +363,7 @@ read_subscription(struct bytes text, struct seen_subscription *out)
 }
 
 static bool
-read_subscriptions(struct bytes text, struct answer *out)
+read_subscriptions(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct json_read items;
@@ -381,7 +382,7 @@ read_subscriptions(struct bytes text, struct answer *out)
 /* ---------------------------------------------------------------------- failing jobs */
 
 static bool
-read_results(struct bytes text, struct answer *out)
+read_results(struct bytes text, struct sim_response *out)
 {
     struct json_read items = json_read_begin(text, '[');
     struct bytes name, value, id, result;
@@ -404,7 +405,7 @@ read_results(struct bytes text, struct answer *out)
 }
 
 static bool
-read_resources(struct bytes text, struct answer *out)
+read_resources(struct bytes text, struct sim_response *out)
 {
     struct json_read items = json_read_begin(text, '[');
     struct bytes value;
@@ -417,7 +418,7 @@ read_resources(struct bytes text, struct answer *out)
 }
 
 static bool
-read_posts(struct bytes text, struct answer *out)
+read_posts(struct bytes text, struct sim_response *out)
 {
     struct json_read items = json_read_begin(text, '[');
     struct bytes name, value;
@@ -435,7 +436,7 @@ read_posts(struct bytes text, struct answer *out)
 }
 
 static bool
-read_finish(struct bytes text, struct answer *out)
+read_finish(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct bytes name, value;
@@ -455,7 +456,7 @@ read_finish(struct bytes text, struct answer *out)
 }
 
 static bool
-read_redrive(struct bytes text, struct answer *out)
+read_redrive(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct bytes name, value;
@@ -477,7 +478,7 @@ read_redrive(struct bytes text, struct answer *out)
 }
 
 static bool
-read_pause(struct bytes text, struct answer *out)
+read_pause(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct bytes name, value;
@@ -509,7 +510,7 @@ read_applied(struct bytes value, int64_t *out)
 }
 
 static bool
-read_headers(const struct response *res, struct answer *out)
+read_headers(const struct response *res, struct sim_response *out)
 {
     bool sound = true;
 
@@ -544,7 +545,8 @@ read_problem(struct bytes text)
 }
 
 bool
-answer_read(const struct operation *op, const struct response *res, struct answer *out)
+response_read(const struct operation *op, const struct response *res,
+              struct sim_response *out)
 {
     struct bytes text = buf_view(&res->body);
 

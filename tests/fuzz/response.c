@@ -1,4 +1,4 @@
-#include "fuzz/answer.h"
+#include "fuzz/response.h"
 
 #include "claimd/base/hash.h"
 #include "fuzz/fuzz.h"
@@ -50,7 +50,7 @@ is_text(const struct response *res)
 }
 
 void
-answer_check(const struct response *res, unsigned trouble)
+response_check(const struct response *res, unsigned trouble)
 {
     bool starved = (trouble & TROUBLE_MEMORY) != 0;
     bool typed = false;
@@ -64,7 +64,7 @@ answer_check(const struct response *res, unsigned trouble)
         check_header(&res->headers[i]);
         typed = typed || strcmp(res->headers[i].name, "Content-Type") == 0;
     }
-    fuzz_check(!res->body.failed || starved, "a lost answer");
+    fuzz_check(!res->body.failed || starved, "a lost response");
     if (res->body.failed)
         return;
     fuzz_check(typed == (res->body.len > 0), "%d with %zu bytes %s type", res->code,

@@ -1,16 +1,16 @@
 /*
- * answer: what must be true of any answer of the API, and of the store around a refusal.
+ * response: what must be true of any response of the API, and of the store around a refusal.
  */
-#ifndef TESTS_FUZZ_ANSWER_H
-#define TESTS_FUZZ_ANSWER_H
+#ifndef TESTS_FUZZ_RESPONSE_H
+#define TESTS_FUZZ_RESPONSE_H
 
 #include "claimd/api/api.h"
 
-/* What may have come over an answer. */
+/* What may have come over a response. */
 enum trouble {
     TROUBLE_MEMORY = 1, /* it is short on purpose */
     TROUBLE_LIMITS = 2, /* projects have limits */
-    TROUBLE_REMOTE = 4  /* another server is asked, which may answer nonsense */
+    TROUBLE_REMOTE = 4  /* another server is asked, which may respond nonsense */
 };
 
 /*
@@ -18,7 +18,7 @@ enum trouble {
  * 429 only where there are limits; headers are single lines that end with a NUL; a body is JSON and says so, but for
  * /metrics and dumps.
  */
-void answer_check(const struct response *res, unsigned trouble);
+void response_check(const struct response *res, unsigned trouble);
 
 /* What there is to see of a project. */
 struct state {

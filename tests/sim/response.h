@@ -1,8 +1,8 @@
 /*
- * answer: what an answer of the server says, taken apart.
+ * response: what a response of the server says, taken apart.
  */
-#ifndef TESTS_SIM_ANSWER_H
-#define TESTS_SIM_ANSWER_H
+#ifndef TESTS_SIM_RESPONSE_H
+#define TESTS_SIM_RESPONSE_H
 
 #include "sim/operation.h"
 
@@ -12,7 +12,7 @@ struct seen_message {
     struct store_id claim; /* in the href; empty: none */
     int64_t ttl_s, age_s;
     int64_t claim_count;
-    struct bytes body; /* borrowed from the answer's text */
+    struct bytes body; /* borrowed from the response's text */
 };
 
 struct seen_end {
@@ -31,7 +31,7 @@ struct seen_subscription {
     char next_try[32]; /* empty: null */
 };
 
-struct answer {
+struct sim_response {
     int code;
     bool retry_after;         /* the header is there */
     bool replayed;            /* Idempotent-Replay is there */
@@ -61,8 +61,8 @@ struct answer {
     size_t subscription_count;
 };
 
-/* Takes an answer apart; false if it is not the document the operation asks for. */
-bool
-answer_read(const struct operation *op, const struct response *res, struct answer *out);
+/* Takes a response apart; false if it is not the document the operation asks for. */
+bool response_read(const struct operation *op, const struct response *res,
+                   struct sim_response *out);
 
 #endif
