@@ -83,7 +83,7 @@ queue_sort_key(enum queue_sort sort, bool has_oldest, int64_t posted_ms,
     case SORT_OLDEST_READY:
         return has_oldest ? (uint64_t)posted_ms : UINT64_MAX;
     case SORT_READY:
-        return UINT64_MAX - here->claimable;
+        return UINT64_MAX - here->ready;
     case SORT_CLAIMED:
         return UINT64_MAX - here->claimed;
     default:
@@ -542,7 +542,7 @@ compare_sorted(const void *a, const void *b)
 static void
 add_population(struct store_population *sum, const struct store_population *one)
 {
-    sum->claimable += one->claimable;
+    sum->ready += one->ready;
     sum->claimed += one->claimed;
     sum->delayed += one->delayed;
     sum->dead_letters += one->dead_letters;

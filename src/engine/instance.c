@@ -144,7 +144,7 @@ engine_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
         for (size_t j = 0; j < STORE_SPANS; j++)
             buckets_merge(&out->spans[j], &sh->metrics.spans[j]);
         (void)shard_enter(sh, op->now_ms);
-        out->all.claimable += t->messages - t->claimed - t->delayed;
+        out->all.ready += t->messages - t->claimed - t->delayed;
         out->all.claimed += t->claimed;
         out->all.delayed += t->delayed;
         out->all.dead_letters += t->dead_letters;
@@ -197,7 +197,7 @@ fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_met
     out->paused = queue_settings(q)->paused;
     out->waiters = q->waitqueue == NULL ? 0 : q->waitqueue->count;
     out->here = (struct store_population){
-        .claimable = b->messages.ready,
+        .ready = b->messages.ready,
         .claimed = b->claimed,
         .delayed = backlog_delayed(b),
         .dead_letters = b->dead_letters,
@@ -283,8 +283,8 @@ queue_audit(const struct shard *sh, const struct queue *q)
         return false;
     if (seqmap_next_live(&q->backlog->claims, &number) != NULL)
         return false;
-    if (q->waitqueue != NULL &&
-        (q->waitqueue->queue != q || !waitqueue_audit(q->waitqueue, queue_claimable(q))))
+    if (q->waitqueue != NULL && (q->waitqueue->queue != q ||
+                                 !waitqueue_audit(q->waitqueue, queue_ready_count(q))))
         return false;
     if (q->feed != NULL && (q->feed->queue != q || q->feed->subscriptions.live == 0 ||
                             !feed_audit(sh, q->feed)))

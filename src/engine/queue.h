@@ -78,7 +78,7 @@ queue_is_paused(const struct queue *q, enum store_pause what)
 
 /* Ready messages, as far as claims may have them. */
 static inline size_t
-queue_claimable(const struct queue *q)
+queue_ready_count(const struct queue *q)
 {
     return queue_is_paused(q, STORE_PAUSE_CLAIMS) ? 0 : q->backlog->messages.ready;
 }

@@ -105,7 +105,7 @@ static void __attribute__((noinline)) wake_and_leave(struct shard *sh)
     while ((link = list_pop(&sh->dirty_waitqueues)) != NULL) {
         waitqueue = container_of(link, struct waitqueue, link);
         if (waitqueue->queue != NULL)
-            waitqueue_wake(waitqueue, queue_claimable(waitqueue->queue), &wakeups);
+            waitqueue_wake(waitqueue, queue_ready_count(waitqueue->queue), &wakeups);
     }
     for (int i = 0; i < CLOSE_SLICE && !list_empty(&sh->closed_waitqueues); i++) {
         waitqueue = container_of(sh->closed_waitqueues.next, struct waitqueue, link);

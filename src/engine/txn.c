@@ -103,7 +103,7 @@ txn_link_queue(struct txn *t)
 size_t
 txn_available(struct txn *t)
 {
-    size_t ready = t->queue == NULL ? 0 : queue_claimable(t->queue), reserved = 0;
+    size_t ready = t->queue == NULL ? 0 : queue_ready_count(t->queue), reserved = 0;
     const struct waitqueue *waitqueue;
 
     t->op->paused = t->queue != NULL && queue_is_paused(t->queue, STORE_PAUSE_CLAIMS);

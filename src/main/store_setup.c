@@ -163,14 +163,14 @@ log_recovery(const struct store_setup *s, struct store *store,
     struct store_op op = {.now_ms = recovery->now_ms};
 
     (void)store_metrics(store, &op, &metrics); /* cannot fail in memory */
-    log_event(s->log, LOG_INFO, "recovered", LOG_I("segments", recovery->segments),
-              LOG_I("records", recovery->records), LOG_I("bytes", recovery->bytes),
-              LOG_I("queues", metrics.queues),
-              LOG_I("messages",
-                    metrics.all.claimable + metrics.all.claimed + metrics.all.delayed),
-              LOG_I("expired", metrics.counts[STORE_COUNT_EXPIRED]),
-              LOG_I("down_ms",
-                    recovery->last_ms == 0 ? 0 : recovery->now_ms - recovery->last_ms));
+    log_event(
+        s->log, LOG_INFO, "recovered", LOG_I("segments", recovery->segments),
+        LOG_I("records", recovery->records), LOG_I("bytes", recovery->bytes),
+        LOG_I("queues", metrics.queues),
+        LOG_I("messages", metrics.all.ready + metrics.all.claimed + metrics.all.delayed),
+        LOG_I("expired", metrics.counts[STORE_COUNT_EXPIRED]),
+        LOG_I("down_ms",
+              recovery->last_ms == 0 ? 0 : recovery->now_ms - recovery->last_ms));
     if (recovery->torn)
         log_event(s->log, LOG_WARN, "journal_torn", LOG_I("bytes", recovery->torn_bytes));
     if (recovery->last_ms != 0 && llabs(ahead_ms) >= CLOCK_SET_MS)

@@ -206,7 +206,7 @@ row_fill(const struct call *c, const struct store_queue *where,
     if (dead_letter.len <= STORE_METRICS_NAME)
         text_copy(out->dead_letter, &out->dead_letter_len, dead_letter);
     out->here =
-        (struct store_population){.claimable = (uint64_t)call_integer(c, READY),
+        (struct store_population){.ready = (uint64_t)call_integer(c, READY),
                                   .claimed = (uint64_t)call_integer(c, CLAIMED),
                                   .delayed = (uint64_t)call_integer(c, DELAYED),
                                   .dead_letters = (uint64_t)call_integer(c, DEAD_LETTERS),
@@ -266,7 +266,7 @@ scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
         const struct store_population *here = &result->shown[result->count].here;
 
         row_fill(&c, where, &result->shown[result->count]);
-        all->claimable += here->claimable;
+        all->ready += here->ready;
         all->claimed += here->claimed;
         all->delayed += here->delayed;
         all->dead_letters += here->dead_letters;

@@ -198,7 +198,7 @@ static void
 sample_queue(struct sampler *s, const struct store_queue_metrics *m)
 {
     const struct store_queue where = store_queue_metrics_address(m);
-    struct history_record r = {.ready = narrow(m->here.claimable),
+    struct history_record r = {.ready = narrow(m->here.ready),
                                .delayed = narrow(m->here.delayed),
                                .claimed = narrow(m->here.claimed),
                                .ready_age = narrow_age(m->has_oldest, m->age_ms),

@@ -32,7 +32,7 @@ use_certificates(struct api_fixture *f)
 
 /* A token of each role for the project of the fixture, named like its role, and some others. */
 static void
-open_doors(struct api_fixture *f)
+open_with_tokens(struct api_fixture *f)
 {
     static const char *const tokens[] = {
         "reader reader " API_CALL_PROJECT " never",
@@ -139,7 +139,7 @@ try_route(struct api_fixture *f, const struct route *r)
     }
 }
 
-/* Whom a request with this certificate, and perhaps a token, is let in as. */
+/* The identity of a request with this certificate, and perhaps a token. */
 static bool
 lets_in(struct api_fixture *f, const struct route *r, const char *path, bool good,
         const char *names, const char *token)
@@ -211,7 +211,7 @@ try_routes(struct api_fixture *f, void (*try)(struct api_fixture *, const struct
     ck_assert_uint_gt(routes, 50);
 }
 
-API_TEST_WITH(every_route_allows_exactly_the_roles_of_its_row, open_doors(f))
+API_TEST_WITH(every_route_allows_exactly_the_roles_of_its_row, open_with_tokens(f))
 {
     try_routes(f, try_route);
     try_routes(f, try_route_with_certificates);
@@ -323,7 +323,7 @@ API_TEST_WITH(a_token_of_keystone_stands_for_its_project_until_it_ends, open_key
     ck_api_header(f, "WWW-Authenticate", "Keystone");
 }
 
-API_TEST_WITH(an_unknown_method_is_405_only_after_authentication, open_doors(f))
+API_TEST_WITH(an_unknown_method_is_405_only_after_authentication, open_with_tokens(f))
 {
     ck_api(f, "PUT", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
     ck_api(f, "OPTIONS", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
@@ -333,14 +333,14 @@ API_TEST_WITH(an_unknown_method_is_405_only_after_authentication, open_doors(f))
     ck_api(f, "GET", "/v2/nowhere", NULL, 404, NULL);
 }
 
-API_TEST_WITH(the_list_of_versions_is_for_everybody, open_doors(f))
+API_TEST_WITH(the_list_of_versions_is_for_every_client, open_with_tokens(f))
 {
     ck_api(f, "GET", "/", NULL, 300, NULL);
     ck_api(f, "GET", "/v2/", NULL, 401, "Unauthorized");
     ck_api_header(f, "WWW-Authenticate", "Bearer");
 }
 
-API_TEST_WITH(a_token_may_stand_in_either_header, open_doors(f))
+API_TEST_WITH(a_token_may_stand_in_either_header, open_with_tokens(f))
 {
     f->c.headers[API_HEADER_AUTHORIZATION] = "Bearer admin";
     ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
@@ -360,7 +360,7 @@ API_TEST_WITH(a_token_may_stand_in_either_header, open_doors(f))
 }
 
 /* A proxy that asks for a password passes it on, and one that asks for a login adds a token of its own. */
-API_TEST_WITH(beside_x_auth_token_authorization_is_ignored, open_doors(f))
+API_TEST_WITH(beside_x_auth_token_authorization_is_ignored, open_with_tokens(f))
 {
     static const char *const others[] = {
         "Basic YWRtaW46YWRtaW4=", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x", "Bearer admin",
@@ -382,7 +382,7 @@ post_one(struct api_fixture *f, const char *target)
     ck_api(f, "POST", target, "{\"messages\":[{\"body\":1}]}", 201, NULL);
 }
 
-API_TEST_WITH(a_token_of_one_project_stands_for_it, open_doors(f))
+API_TEST_WITH(a_token_of_one_project_stands_for_it, open_with_tokens(f))
 {
     f->c.headers[TOKEN] = "elsewhere";
     f->c.headers[API_HEADER_PROJECT_ID] = NULL;
@@ -401,7 +401,7 @@ API_TEST_WITH(a_token_of_one_project_stands_for_it, open_doors(f))
     ck_api(f, "GET", "/v1/green/queues/q", NULL, 403, NA);
 }
 
-API_TEST_WITH(a_token_of_several_projects_has_to_be_told_which, open_doors(f))
+API_TEST_WITH(a_token_of_several_projects_has_to_be_given_one, open_with_tokens(f))
 {
     f->c.headers[TOKEN] = "several";
     f->c.headers[API_HEADER_PROJECT_ID] = NULL;
@@ -418,7 +418,7 @@ API_TEST_WITH(a_token_of_several_projects_has_to_be_told_which, open_doors(f))
     ck_api(f, "PUT", "/v1/queues/q", NULL, 201, NULL); /* of the nameless project */
 }
 
-API_TEST_WITH(a_token_expires_by_real_time, open_doors(f))
+API_TEST_WITH(a_token_expires_by_real_time, open_with_tokens(f))
 {
     f->c.headers[TOKEN] = "over";
     ck_api(f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
@@ -431,7 +431,7 @@ API_TEST_WITH(a_token_expires_by_real_time, open_doors(f))
     ck_api(f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
 }
 
-API_TEST_WITH(several_queues_are_claimed_by_workers_only, open_doors(f))
+API_TEST_WITH(several_queues_are_claimed_by_workers_only, open_with_tokens(f))
 {
     f->c.headers[TOKEN] = "producer";
     post_one(f, "/v2/queues/q/messages");
@@ -498,7 +498,8 @@ use_policy(struct api_fixture *f, const char *action, const char *rule)
     api_allow_by(f, tokens, 2, &policy);
 }
 
-API_TEST_WITH(each_part_of_a_finish_needs_the_action_of_the_plain_request, open_doors(f))
+API_TEST_WITH(each_part_of_a_finish_needs_the_action_of_the_plain_request,
+              open_with_tokens(f))
 {
     enum { PARTS = sizeof(parts) / sizeof(parts[0]), WORKER_PARTS = 3 };
 
@@ -520,7 +521,7 @@ API_TEST_WITH(each_part_of_a_finish_needs_the_action_of_the_plain_request, open_
     finish_part(f, "worker", &(struct part){"claims:update", "\"delete\":[\"%s\"]"}, 403);
 }
 
-API_TEST_WITH(a_refused_part_of_a_finish_leaves_the_rest_undone, open_doors(f))
+API_TEST_WITH(a_refused_part_of_a_finish_leaves_the_rest_undone, open_with_tokens(f))
 {
     const char *id, *path = claim_one(f, &id);
 

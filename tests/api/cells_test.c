@@ -1,7 +1,7 @@
 /*
- * Who is let in, cell by cell: path, method, project, credential (docs/api.md 15). What must come of
+ * The access of each caller, cell by cell: path, method, project, credential (docs/api.md 15). What must come of
  * each is said here anew, from the document; of the tables of the server it is only asked whether
- * all of their routes stand here. Whoever is kept out learns nothing and changes nothing.
+ * all of their routes stand here. A refused caller learns nothing and changes nothing.
  */
 #include "api/version.h"
 #include "support/api_fixture.h"
@@ -39,7 +39,7 @@ static const char *const methods[] = {"GET",   "HEAD",   "POST",    "PUT",
 enum { KNOWN = 6, METHODS = COUNT(methods) };
 
 #define NO   NULL
-#define OPEN "anybody"
+#define OPEN "every caller"
 #define ALL  "everywhere " /* in front of an action: for all projects */
 #define ANY                                                                              \
     "anywhere " /* likewise: without a project it is about all, which state:dump is for */
@@ -167,7 +167,7 @@ static const struct place disguises[] = {
     {"/metrics?queue=q", {ALL "metrics:get", ALL "metrics:get"}},
 };
 
-/* What is not there for anybody, whoever asks. */
+/* What exists for no caller. */
 static const char *const nowhere[] = {
     "/v2",
     "/v3/queues",
@@ -199,12 +199,12 @@ static const struct naming {
     {OWN, "another"}, {OWN ",blue", NULL}, /* sent twice */
 };
 
-/* What somebody shows, and whom it stands for. */
+/* A credential, and the identity it stands for. */
 struct credential {
     const char *token, *authorization, *certificate; /* NULL: not shown */
     bool bad_certificate;
     bool keystone;     /* it is for one project, whatever that is called */
-    const char *roles; /* joined by commas; NULL: it stands for nobody */
+    const char *roles; /* joined by commas; NULL: it stands for no caller */
     const char *projects;
 };
 
@@ -213,8 +213,8 @@ enum outcome { IN, STRANGER, FORBIDDEN, WHICH_PROJECT, TWO_PROJECTS, AWAY };
 struct walk {
     struct api_fixture f;
     bool policy;  /* it is the one above */
-    bool metrics; /* they are for anybody */
-    bool away;    /* whoever knows tokens does not respond */
+    bool metrics; /* they are public */
+    bool away;    /* the source of tokens does not respond */
     size_t cells, seen[AWAY + 1];
     struct store_totals before; /* what there is */
 };
@@ -356,7 +356,7 @@ expected(const struct walk *w, const struct cell *c)
 
     if (action == NULL && is_of_all(c->place)) /* OPTIONS, and what is not there */
         action = ALL;
-    if (action == NULL ? !project : strcmp(action, OPEN) == 0) /* of nobody */
+    if (action == NULL ? !project : strcmp(action, OPEN) == 0) /* public */
         return project && lacks_project(c) ? WHICH_PROJECT : IN;
     if (w->metrics && action != NULL && strncmp(action, ALL, strlen(ALL)) == 0)
         return IN;
@@ -384,7 +384,7 @@ body_for(const char *path)
                                          : "{\"messages\":[{\"body\":1}]}";
 }
 
-/* The path with a project in it, NULL if it has no room for one. */
+/* The path with a project in it, NULL if it has no space for one. */
 static const char *
 path_of(struct walk *w, const struct cell *c)
 {
@@ -409,7 +409,7 @@ totals(struct walk *w)
     return t;
 }
 
-/* Since the last one who was let in. */
+/* Since the last allowed request. */
 static void
 ck_unchanged(struct walk *w)
 {
@@ -635,7 +635,7 @@ static const char long_token[] =
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123"
     LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG;
 
-/* Nobody, in many ways; each is as good as no credential. */
+/* Wrong credentials, each as good as none. */
 static const struct credential nobodies[] = {
     {.token = NULL},
     {.token = ""},
@@ -893,17 +893,17 @@ START_TEST(while_keystone_is_down_only_certificates_are_accepted)
 
 /* ------------------------------------------------------------------ without either */
 
-TEST_CASE("nobody is asked");
+TEST_CASE("without tokens");
 
-/* Whoever reaches it, with whatever token. */
-static const struct credential anybody[] = {
+/* Every caller, with any token. */
+static const struct credential without_tokens[] = {
     {.roles = "admin", .projects = "*"},
     {.token = "nonsense", .roles = "admin", .projects = "*"},
     {.authorization = "Basic eDp4", .roles = "admin", .projects = "*"},
     {.certificate = "dns:x", .bad_certificate = true, .roles = "admin", .projects = "*"},
 };
 
-LOOP_TEST(without_tokens_everything_is_allowed, COUNT(anybody))
+LOOP_TEST(without_tokens_everything_is_allowed, COUNT(without_tokens))
 {
     struct api_limits limits = api_limits_default;
     struct walk w = {.cells = 0};
@@ -913,11 +913,11 @@ LOOP_TEST(without_tokens_everything_is_allowed, COUNT(anybody))
     api_fixture_open_testapi(&w.f, &limits);
     w.f.c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    try_everywhere(&w, &anybody[_i]);
+    try_everywhere(&w, &without_tokens[_i]);
     check_walk(&w, 2000, false);
 }
 
-/* What is of somebody, or changes something, a browser must not ask for others. */
+/* A page of another origin must not read or change anything. */
 START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
 {
     struct api_limits limits = api_limits_default;
@@ -1021,7 +1021,7 @@ START_TEST(without_a_list_of_users_a_request_needs_no_token)
 
     open_stub(&w, NULL);
     expect_patches(&w);
-    try_everywhere(&w, &anybody[0]);
+    try_everywhere(&w, &without_tokens[0]);
     check_walk(&w, 2000, false);
 }
 

@@ -282,15 +282,15 @@ API_TEST(refusals_explain_themselves)
 }
 
 /* One refusal of a body, or of a query, and why. */
-struct told {
+struct refusal {
     const char *method, *target, *body, *title, *description;
 };
 
 static void
-ck_told(struct api_fixture *f, const struct told *cases, size_t count)
+ck_refusals(struct api_fixture *f, const struct refusal *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct told *c = &cases[i];
+        const struct refusal *c = &cases[i];
 
         ck_api(f, c->method, c->target, c->body, 400, c->title);
         ck_assert_str_eq(api_pick(f, "description"), c->description);
@@ -302,7 +302,7 @@ API_TEST(every_cause_has_a_text_of_its_own)
 #define BV "Invalid API request"
 #define BB "Invalid request body"
 #define Q  "/v2/queues/q"
-    static const struct told cases[] = {
+    static const struct refusal cases[] = {
         {"POST", Q "/messages", "[]", BV,
          "the body must be an object with the array messages"},
         {"POST", Q "/messages", "{}", BV, "the member messages is required"},
@@ -353,7 +353,7 @@ API_TEST(every_cause_has_a_text_of_its_own)
 
     f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    ck_told(f, cases, sizeof(cases) / sizeof(cases[0]));
+    ck_refusals(f, cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 /* A value of a megabyte that begins so; owned. */
@@ -372,9 +372,9 @@ long_value(const char *before, const char *piece)
     return text;
 }
 
-API_TEST(a_body_too_large_is_told_the_option)
+API_TEST(the_refusal_of_a_large_body_names_the_option)
 {
-    static const struct told cases[] = {
+    static const struct refusal cases[] = {
         {"POST", Q "/messages", NULL, BV,
          "the body is too large. The maximum is 262144 bytes (max_messages_post_size)"},
         {"PUT", Q, NULL, BV,
@@ -388,16 +388,16 @@ API_TEST(a_body_too_large_is_told_the_option)
     f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
     f->c.body_too_large = true;
-    ck_told(f, cases, sizeof(cases) / sizeof(cases[0]));
+    ck_refusals(f, cases, sizeof(cases) / sizeof(cases[0]));
     f->c.body_too_large = false;
     {
         char *body = long_value("", " ");
-        const struct told one = {
+        const struct refusal one = {
             "PUT", Q, body, BV,
             "the body is 1048576 bytes long. The maximum is 65536 bytes "
             "(max_queue_metadata)"};
 
-        ck_told(f, &one, 1);
+        ck_refusals(f, &one, 1);
         free(body);
     }
 }
@@ -414,7 +414,7 @@ START_TEST(a_refusal_shows_a_received_value_short_and_without_control_characters
     "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
     char *huge = long_value(Q "/messages?limit=", "3");
     char *accents = long_value(Q "/messages?limit=x", "\xc3\xa9");
-    const struct told cases[] = {
+    const struct refusal cases[] = {
         {"GET", huge, NULL, BV, LIMIT S64 "..." RANGE},
         {"GET", accents, NULL, "Invalid parameter", LIMIT "x" E31 "..." RANGE},
         {"GET", Q "/messages?limit=%00%0a%7f1", NULL, "Invalid parameter",
@@ -451,13 +451,13 @@ START_TEST(a_refusal_shows_a_received_value_short_and_without_control_characters
     struct api_fixture f;
 
     api_fixture_open(&f);
-    ck_told(&f, cases, sizeof(cases) / sizeof(cases[0]));
+    ck_refusals(&f, cases, sizeof(cases) / sizeof(cases[0]));
     api_fixture_close(&f);
     free(accents);
     free(huge);
 }
 
-API_TEST(too_many_parameters_are_told_how_many_there_may_be)
+API_TEST(the_refusal_of_too_many_parameters_gives_the_limit)
 {
     char target[600] = "/v2/queues?";
 

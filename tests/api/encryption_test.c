@@ -56,7 +56,7 @@ ck_sealed(const struct api_fixture *f, size_t count)
     store_batch_release(&batch);
 }
 
-/* Replaces what q has by one message with these bytes, as somebody who writes on the disk. */
+/* Replaces what q has by one message with these bytes, as if written on the disk. */
 static void
 forge(struct api_fixture *f, struct bytes body)
 {

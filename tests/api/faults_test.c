@@ -128,7 +128,7 @@ START_TEST(a_request_cut_before_the_handler_has_not_happened)
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_CUT_BEFORE);
     expect_total(0, 0);
     ck_assert_str_eq(texts("fault"), "cut=before");
-    ck_assert_str_eq(texts("refused,posted"), ""); /* nobody hears of a refusal */
+    ck_assert_str_eq(texts("refused,posted"), ""); /* no event reports a refusal */
 }
 
 START_TEST(a_request_cut_after_the_handler_has_happened)

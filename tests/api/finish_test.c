@@ -325,7 +325,7 @@ JOBS_TEST(a_post_beyond_the_limit_of_its_queue_changes_nothing)
 
 /* Dead-letters a message for each letter of `letters`. */
 static struct held
-bury(struct api_fixture *f, const char *letters)
+make_dead_letters(struct api_fixture *f, const char *letters)
 {
     struct held h = hold(f, letters);
 
@@ -336,7 +336,7 @@ bury(struct api_fixture *f, const char *letters)
 
 JOBS_TEST(a_redrive_moves_the_oldest_within_its_limit)
 {
-    (void)bury(f, "abc");
+    (void)make_dead_letters(f, "abc");
     ck_api(f, "POST", "/claimd/queues/dead/redrive", "{\"limit\":2,\"dry_run\":true}",
            200, NULL);
     ck_api_body(f, "{'moved': 2, 'remaining': 1, 'without_origin': 0,"
@@ -349,7 +349,7 @@ JOBS_TEST(a_redrive_moves_the_oldest_within_its_limit)
 
 JOBS_TEST(a_redrive_takes_a_target_or_ids)
 {
-    struct held h = bury(f, "abc");
+    struct held h = make_dead_letters(f, "abc");
 
     ck_api(f, "POST", "/claimd/queues/dead/redrive",
            api_text(f, "{\"ids\":[\"%s\",\"unknown\"],\"to\":{\"queue\":\"origin\"}}",
@@ -366,7 +366,7 @@ JOBS_TEST(a_redrive_takes_a_target_or_ids)
 
 JOBS_TEST(a_redrive_counts_a_message_that_is_named_twice_once)
 {
-    const struct held h = bury(f, "abc");
+    const struct held h = make_dead_letters(f, "abc");
     const char *ids = api_text(f, "[\"%s\",\"none\",\"%s\",\"\",\"%s\",\"none\",\"%s\"]",
                                h.ids[2], h.ids[0], h.ids[2], h.ids[2]);
 
@@ -386,7 +386,7 @@ JOBS_TEST(a_redrive_counts_by_target_whatever_the_order_of_the_origins)
     struct held other;
 
     ck_api(f, "PUT", "/v2/queues/more", "{\"_dead_letter_queue\":\"dead\"}", 201, NULL);
-    (void)bury(f, "a");
+    (void)make_dead_letters(f, "a");
     api_post_letters(f, "more", "bc");
     other.ids[0] = api_pick_id(f, "resources.0");
     other.ids[1] = api_pick_id(f, "resources.1");
@@ -394,7 +394,7 @@ JOBS_TEST(a_redrive_counts_by_target_whatever_the_order_of_the_origins)
     ck_api(f, "POST", api_text(f, "/claimd/queues/more/claims/%s/finish", other.claim),
            api_text(f, "{\"dead_letter\":[\"%s\",\"%s\"]}", other.ids[0], other.ids[1]),
            200, NULL);
-    (void)bury(f, "d");
+    (void)make_dead_letters(f, "d");
     ck_api(f, "POST", "/claimd/queues/dead/redrive", NULL, 200, NULL);
     ck_api_body(f, "{'moved': 4, 'remaining': 0, 'without_origin': 0,"
                    "'by_target': {'jobs': 2, 'more': 2}}");
@@ -420,7 +420,7 @@ JOBS_TEST(a_bad_redrive_is_refused)
     };
 
     ck_api_rows(f, rows);
-    (void)bury(f, "a");
+    (void)make_dead_letters(f, "a");
     ck_api(f, "POST", "/claimd/queues/dead/redrive", "{\"to\":\"dead\"}", 409, CF);
     ck_api(f, "POST", "/claimd/queues/dead/redrive", api_text(f, "{%*s}", 70000, ""), 400,
            BB);

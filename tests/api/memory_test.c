@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-/* A body of 1200 bytes: four of them need more room than a response has at first. */
+/* A body of 1200 bytes: four of them need more space than a response has at first. */
 #define X64 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define X1200                                                                            \
     X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 "xxxxxxxxxx" \
@@ -315,7 +315,7 @@ API_TEST_WITH(a_caller_with_a_keystone_token_is_refused_without_memory,
     ck_assert_uint_gt(fake_keystone_asked(&f->fake), 20); /* its part has failed, too */
 }
 
-/* A certificate for somebody in the project of the fixture. */
+/* A certificate for the project of the fixture. */
 static void
 use_certificate(struct api_fixture *f)
 {

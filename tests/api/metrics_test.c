@@ -19,7 +19,7 @@ ck_line(struct api_fixture *f, const char *line)
                   api_body(&f->c));
 }
 
-API_TEST(queues_are_told_by_name_and_the_rest_together)
+API_TEST(queues_are_listed_by_name_and_the_rest_together)
 {
     size_t samples = 0;
 
@@ -47,7 +47,7 @@ API_TEST(queues_are_told_by_name_and_the_rest_together)
     ck_assert_uint_eq(samples, 3 * (API_FIXTURE_SHOWN + 1)); /* one for each state */
 }
 
-API_TEST(they_tell_what_expired_and_how_old_the_oldest_claim_is)
+API_TEST(they_count_what_expired_and_how_old_the_oldest_claim_is)
 {
     static const char a[] = "{project=\"" API_CALL_PROJECT "\",queue=\"a\"}";
 
@@ -113,7 +113,7 @@ API_TEST(without_per_queue_there_are_no_metrics_of_queues)
     ck_api(f, "GET", "/metrics?per_queue=2", NULL, 400, "Invalid parameter");
 }
 
-START_TEST(projects_with_odd_names_are_told_apart)
+START_TEST(projects_with_odd_names_stay_apart)
 {
     static const struct {
         const char *path, *shown;
@@ -169,7 +169,7 @@ API_TEST(no_series_comes_twice)
     f->store->vtable = engine_ops;
 }
 
-API_TEST(they_tell_whether_requests_may_be_sent)
+API_TEST(they_say_whether_requests_may_be_sent)
 {
     ck_api(f, "GET", "/metrics", NULL, 200, NULL);
     ck_line(f, "claimd_ready 1");
@@ -182,14 +182,15 @@ API_TEST(they_tell_whether_requests_may_be_sent)
     ck_line(f, "claimd_ready 0");
 }
 
-/* Lends what is due, and has this come of it. */
+/* Leases what is due, and has this come of it. */
 static void
 conclude(struct api_fixture *f, enum store_outcome outcome)
 {
-    struct store_delivery lent = {.store = NULL};
+    struct store_delivery delivery = {.store = NULL};
 
-    ck_assert_int_eq(store_delivery_next(f->store, STORE_AT(f->c.now_ms), &lent), ST_OK);
-    store_delivery_done(f->store, STORE_AT(f->c.now_ms), &lent, outcome, f->c.now_ms);
+    ck_assert_int_eq(store_delivery_next(f->store, STORE_AT(f->c.now_ms), &delivery),
+                     ST_OK);
+    store_delivery_done(f->store, STORE_AT(f->c.now_ms), &delivery, outcome, f->c.now_ms);
 }
 
 /* The bytes that they tell of are those of the store. */
@@ -204,9 +205,9 @@ ck_backlog(struct api_fixture *f, bool some)
                         (unsigned long long)metrics.feed_bytes));
 }
 
-API_TEST(they_tell_what_became_of_what_subscribers_were_to_get)
+API_TEST(they_count_what_became_of_what_subscribers_were_to_get)
 {
-    struct store_delivery lent = {.store = NULL};
+    struct store_delivery delivery = {.store = NULL};
 
     ck_api(f, "POST", "/v2/queues/q/subscriptions",
            "{\"subscriber\":\"http://example.org/\"}", 201, NULL);
@@ -221,7 +222,7 @@ API_TEST(they_tell_what_became_of_what_subscribers_were_to_get)
         conclude(f, STORE_OUTCOME_FAILED);
     conclude(f, STORE_OUTCOME_BACKED_OFF); /* which is none of them */
     f->c.now_ms += 300000;
-    ck_assert_int_eq(store_delivery_next(f->store, STORE_AT(f->c.now_ms), &lent),
+    ck_assert_int_eq(store_delivery_next(f->store, STORE_AT(f->c.now_ms), &delivery),
                      ST_NOT_FOUND);
     ck_api(f, "GET", "/metrics", NULL, 200, NULL);
     ck_line(f, "claimd_notifications_delivered_total 1");

@@ -243,7 +243,7 @@ API_TEST(persistence_stays_whatever_v1_puts)
 
 /* ------------------------------------------------------------------ purge */
 
-API_TEST(purge_takes_what_it_is_told)
+API_TEST(purge_deletes_the_kinds_it_is_given)
 {
     static const struct api_row refused[] = {
         {"POST", "/v2/queues/q/purge", "{\"resource_types\":[\"claims\"]}", 400, BV},
@@ -276,7 +276,7 @@ API_TEST(purge_takes_what_it_is_told)
 
 /* ------------------------------------------------------------------ ping, health */
 
-START_TEST(ping_and_health_tell_that_the_store_works)
+START_TEST(ping_and_health_show_that_the_store_works)
 {
     struct api_limits limits = api_limits_default;
     struct api_fixture f;

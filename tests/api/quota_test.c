@@ -12,7 +12,7 @@ limit(struct api_fixture *f, const struct api_project_limits limits)
     api_limit(f->api, &limits);
 }
 
-API_TEST(requests_beyond_the_rate_are_told_when_to_come_again)
+API_TEST(requests_beyond_the_rate_get_a_time_to_come_again)
 {
     limit(f, (struct api_project_limits){.requests_per_second = 2});
     ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);

@@ -324,7 +324,7 @@ API_TEST(bytes_that_a_link_cannot_hold_are_encoded_in_the_prefix)
 
 TEST_CASE("log");
 
-API_TEST(the_route_is_told_for_the_log)
+API_TEST(the_route_is_noted_for_the_log)
 {
     ck_api(f, "GET", "/v2/" API_CALL_PROJECT "/queues/q/claims/x", NULL, 404, NULL);
     ck_assert_str_eq(f->c.res.route, "/v2/queues/{queue}/claims/{id}");

@@ -15,7 +15,7 @@
 
 static const char *const boss[] = {"boss admin * never"};
 
-/* A server that lets nobody in but the boss. */
+/* A server that allows the boss only. */
 static void
 open_signing(struct api_fixture *f, const char *keys)
 {
@@ -94,7 +94,7 @@ API_TEST_WITH(a_signed_url_needs_no_token_for_its_paths, open_signing(f, KEY))
     ck_api(f, "GET", "/v2/queues/q/messages/none", NULL, 404, "Not found");
 }
 
-/* Subscribes somebody, as the boss; the id. */
+/* Adds a subscriber, as the boss; the id. */
 static const char *
 subscribe(struct api_fixture *f)
 {

@@ -468,7 +468,7 @@ START_TEST(one_state_is_put_after_the_other)
     ck_assert_int_ne(asking_ask(&put), API_AGAIN);
     ck_assert_int_eq(put.res.code, 204);
     asking_forget(&put);
-    ck_assert(testapi_begin_load(f.testapi)); /* nobody is at it */
+    ck_assert(testapi_begin_load(f.testapi)); /* no load is under way */
     testapi_end_load(f.testapi);
 }
 

@@ -364,14 +364,15 @@ API_TEST(operators_see_how_far_it_has_come)
            "Invalid queue identification");
 }
 
-/* Lends what is due, and has it fail until a time. */
+/* Leases what is due, and has it fail until a time. */
 static void
 fail_until(struct api_fixture *f, int64_t again_ms)
 {
-    struct store_delivery lent = {.store = NULL};
+    struct store_delivery delivery = {.store = NULL};
 
-    ck_assert_int_eq(store_delivery_next(f->store, STORE_AT(f->c.now_ms), &lent), ST_OK);
-    store_delivery_done(f->store, STORE_AT(f->c.now_ms), &lent, STORE_OUTCOME_FAILED,
+    ck_assert_int_eq(store_delivery_next(f->store, STORE_AT(f->c.now_ms), &delivery),
+                     ST_OK);
+    store_delivery_done(f->store, STORE_AT(f->c.now_ms), &delivery, STORE_OUTCOME_FAILED,
                         again_ms);
 }
 

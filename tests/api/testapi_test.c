@@ -144,7 +144,7 @@ START_TEST(the_next_deadline_is_one_step)
                      API_FIXTURE_START_MS + 300000);
 }
 
-START_TEST(dead_letters_are_told)
+START_TEST(dead_letters_are_reported)
 {
     ck_api(&f, "PUT", "/v2/queues/q",
            "{\"_max_claim_count\":1,\"_dead_letter_queue\":\"dead\"}", 201, NULL);
@@ -157,7 +157,7 @@ START_TEST(dead_letters_are_told)
     ck_assert_str_eq(api_pick(&f, "history.0.to"), "dead");
 }
 
-/* It is told when the delay is over, at 5 seconds, and gets a claim of 60 seconds then. */
+/* It is notified when the delay is over, at 5 seconds, and gets a claim of 60 seconds then. */
 START_TEST(a_waiter_gets_its_message_before_the_clock_moves_on)
 {
     struct asking a, step;
@@ -331,7 +331,7 @@ START_TEST(waiters_are_woken_before_the_clock_moves)
 
 TEST_CASE("history", .setup = open_testapi, .teardown = close_testapi);
 
-START_TEST(all_that_a_worker_does_is_told)
+START_TEST(all_that_a_worker_does_is_reported)
 {
     const char *claim, *id;
 

@@ -49,7 +49,7 @@ TEST_CASE("queues");
 API_TEST(a_row_says_what_is_in_a_queue)
 {
     ck_api(f, "PUT", "/v2/queues/jobs",
-           "{\"_dead_letter_queue\":\"graves\",\"_max_claim_count\":3}", 201, NULL);
+           "{\"_dead_letter_queue\":\"failed\",\"_max_claim_count\":3}", 201, NULL);
     api_post_letters(f, "jobs", "abc");
     ck_api(f, "POST", "/v2/queues/jobs/messages",
            "{\"messages\":[{\"body\":1,\"delay\":60}]}", 201, NULL);
@@ -60,7 +60,7 @@ API_TEST(a_row_says_what_is_in_a_queue)
     ck_api_body(f, "{'queues': [{'project': '" API_CALL_PROJECT
                    "', 'name': 'jobs', 'ready': 2, 'delayed': 1, 'claimed': 1,"
                    " 'oldest_ready_age': 6, 'oldest_claim_age': 2, 'waiters': 0,"
-                   " 'dead_letters': 0, 'dead_letter_queue': 'graves', 'paused': "
+                   " 'dead_letters': 0, 'dead_letter_queue': 'failed', 'paused': "
                    "{'claims': false, 'posts': false}, 'rates': null}],"
                    " 'links': [], 'total': 1}");
     ck_api(f, "PUT", "/v2/queues/empty", NULL, 201, NULL);
@@ -513,18 +513,18 @@ API_TEST(a_message_on_its_last_attempt_moves_at_the_end_of_the_claim)
     const char *id;
 
     ck_api(f, "PUT", "/v2/queues/q",
-           "{\"_dead_letter_queue\":\"graves\",\"_max_claim_count\":1}", 201, NULL);
+           "{\"_dead_letter_queue\":\"failed\",\"_max_claim_count\":1}", 201, NULL);
     id = post_one(f, "");
     (void)api_take(f, "q", 1);
     explain(f, id);
     ck_assert_str_eq(api_pick(f, "next.what"), "end_of_claim");
     ck_assert_ptr_nonnull(strstr(api_pick(f, "next.text"),
-                                 "it moves to the dead-letter queue graves at "
+                                 "it moves to the dead-letter queue failed at "
                                  "2026-01-31T12:01:00Z, because its delivery count is 1 "
                                  "and _max_claim_count is 1."));
     f->c.now_ms += 60000;
     ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages/%s", id), NULL, 404, NULL);
-    ck_api(f, "GET", api_text(f, "/claimd/queues/graves/messages/%s", id), NULL, 200,
+    ck_api(f, "GET", api_text(f, "/claimd/queues/failed/messages/%s", id), NULL, 200,
            NULL);
     ck_assert_str_eq(api_pick(f, "origin_queue"), "q");
     ck_assert_str_eq(api_pick(f, "dead_lettered_at"), "2026-01-31T12:01:00Z");
@@ -535,7 +535,7 @@ API_TEST(a_message_that_was_released_at_the_limit_moves_at_the_next_claim)
     const char *id;
 
     ck_api(f, "PUT", "/v2/queues/q",
-           "{\"_dead_letter_queue\":\"graves\",\"_max_claim_count\":2}", 201, NULL);
+           "{\"_dead_letter_queue\":\"failed\",\"_max_claim_count\":2}", 201, NULL);
     id = post_one(f, "");
     for (int i = 0; i < 2; i++) {
         const char *claim = api_take(f, "q", 1);
@@ -550,12 +550,12 @@ API_TEST(a_message_that_was_released_at_the_limit_moves_at_the_next_claim)
     ck_assert_str_eq(api_pick(f, "next.what"), "dead_letter");
     ck_assert_str_eq(
         api_pick(f, "next.text"),
-        "It is ready. The next claim moves it to the dead-letter queue graves, "
+        "It is ready. The next claim moves it to the dead-letter queue failed, "
         "because it was delivered 2 times and _max_claim_count is 2. If no "
         "worker claims it, it expires at 2026-01-31T13:00:00Z.");
     ck_api(f, "POST", "/v2/queues/q/claims", NULL, 204, NULL);
     ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages/%s", id), NULL, 404, NULL);
-    ck_api(f, "GET", api_text(f, "/claimd/queues/graves/messages/%s", id), NULL, 200,
+    ck_api(f, "GET", api_text(f, "/claimd/queues/failed/messages/%s", id), NULL, 200,
            NULL);
     ck_assert_str_eq(api_pick(f, "origin_queue"), "q");
     ck_assert_str_eq(api_pick(f, "dead_lettered_at"), "2026-01-31T12:02:00Z");

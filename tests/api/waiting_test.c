@@ -124,7 +124,7 @@ LOOP_TEST(when_its_time_is_over_the_response_is_the_usual_one, WAYS)
     ck_assert_str_eq(asking_header(&a, "Preference-Applied"), "wait=20");
     asking_forget(&a);
     api_post_letters(&f, "q", "a");
-    ck_assert_int_eq(a.ready, 0); /* it is told no more */
+    ck_assert_int_eq(a.ready, 0); /* it is notified no more */
     api_fixture_close(&f);
 }
 
@@ -252,7 +252,7 @@ LOOP_TEST(how_long_it_waits_is_said, sizeof(preferences) / sizeof(preferences[0]
 
 START_TEST(a_retry_before_the_wake_up_of_a_deleted_queue_does_not_wait)
 {
-    enum { CROWD = 600 }; /* more than are told in one go */
+    enum { CROWD = 600 }; /* more than are notified in one go */
     static struct asking a[CROWD];
     struct api_fixture f;
 
@@ -271,7 +271,7 @@ START_TEST(a_retry_before_the_wake_up_of_a_deleted_queue_does_not_wait)
     api_fixture_close(&f);
 }
 
-API_TEST(a_front_end_that_lends_nothing_gets_a_response_at_once)
+API_TEST(a_front_end_that_leases_nothing_gets_a_response_at_once)
 {
     f->c.headers[API_HEADER_PREFER] = "wait=20";
     for (int i = 0; i < WAYS; i++) {
@@ -316,7 +316,7 @@ API_TEST(while_it_waits_hardly_any_memory_is_kept)
     size_t before, first;
 
     ck_api(f, "PUT", "/v2/queues/q", NULL, 201, NULL);
-    asking_begin(&a[0], f, "POST", CLAIMS, "wait=20"); /* the line, and tables */
+    asking_begin(&a[0], f, "POST", CLAIMS, "wait=20"); /* the wait queue, and tables */
     before = mem_used(f->mem);
     asking_begin(&a[1], f, "POST", CLAIMS, "wait=20");
     first = mem_used(f->mem) - before;
@@ -354,7 +354,7 @@ API_TEST(the_first_one_named_that_has_a_message_wins)
     ck_api(f, "POST", "/claimd/claims?queue=a&queue=c&queue=b", NULL, 204, NULL);
 }
 
-API_TEST(mistakes_in_the_names_are_told)
+API_TEST(mistakes_in_the_names_are_reported)
 {
     char many[2048] = "/claimd/claims?limit=1", long_name[256] = "/claimd/claims?queue=";
 
@@ -511,7 +511,7 @@ TEST_CASE("claim numbers");
 
 static const char *const versions[] = {"/v2", "/v1.1", "/v1"};
 
-LOOP_TEST(a_claim_has_the_same_number_whenever_it_is_told, 3)
+LOOP_TEST(a_claim_has_the_same_number_in_every_response, 3)
 {
     struct api_fixture f;
     const char *location, *number;

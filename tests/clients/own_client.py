@@ -1,6 +1,6 @@
 """What both clients of claimd must do: Python and node run the same tests by a driver in their language.
 
-A driver (driver/) does with its client as it is told, one JSON object a line.
+A driver (driver/) runs its client by commands, one JSON object a line.
 """
 
 import http.client
@@ -118,7 +118,7 @@ class Driver:
         self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr))
         self.reader.start()
 
-    def tell(self, order):
+    def order(self, order):
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
 
@@ -138,7 +138,7 @@ class Driver:
         return said["result"]
 
     def ask(self, word, **order):
-        self.tell({"do": word, **order})
+        self.order({"do": word, **order})
         return self.result()
 
     def end(self):
@@ -271,7 +271,7 @@ class Requests:
 
     def test_a_server_that_does_not_wait_is_asked_again_until_the_time_is_over(self):
         server, driver = self.begin("--max-wait", "0")
-        driver.tell({"do": "claim", "queue": "jobs", "wait": 20})
+        driver.order({"do": "claim", "queue": "jobs", "wait": 20})
         server.post(1)
         self.assertEqual(driver.result()[0]["body"], 1)
         self.assertIsNone(driver.ask("claim", queue="jobs", wait=1))
@@ -325,7 +325,7 @@ class Requests:
 
     def test_a_claim_that_took_long_is_renewed_at_once(self):
         server, driver = self.begin()
-        driver.tell({"do": "claim", "queue": "jobs", "lease": 3})
+        driver.order({"do": "claim", "queue": "jobs", "lease": 3})
         eventually(lambda: server.waiters() == 1)
         time.sleep(1.5)
         server.post(1)
@@ -527,14 +527,14 @@ class Work:
     refused_results = ()
 
     def work(self, driver, **more):
-        driver.tell({"do": "work", "queue": "jobs", **more})
+        driver.order({"do": "work", "queue": "jobs", **more})
 
     def begins(self, driver, body, attempt=1):
         self.assertEqual(driver.says(), {"begun": body, "attempt": attempt})
 
     def does(self, driver, body, attempt=1):
         self.begins(driver, body, attempt)
-        driver.tell("done")
+        driver.order("done")
         self.assertEqual(driver.says(), {"done": body})
 
     def assert_stops(self, driver, number=signal.SIGTERM):
@@ -564,9 +564,9 @@ class Work:
         self.work(driver, limit=5)
         self.begins(driver, 1)
         driver.process.send_signal(signal.SIGTERM)
-        driver.tell("is it lost")  # node reads signals and lines in any order
+        driver.order("is it lost")  # node reads signals and lines in any order
         self.assertFalse(driver.says())
-        driver.tell("done")
+        driver.order("done")
         self.assertEqual(driver.says(), {"done": 1})
         self.assertEqual(driver.result(), "stopped")
         self.assertEqual(server.counts(), (2, 0))
@@ -590,7 +590,7 @@ class Work:
         server.post(1, 2)
         self.work(driver, limit=5, pause=30)
         self.begins(driver, 1)
-        driver.tell("fail")
+        driver.order("fail")
         self.does(driver, 2)
         eventually(lambda: server.waiters() == 1)
         message, = server.ask("GET", "/v2/queues/jobs/messages?echo=true&include_delayed=true",
@@ -608,7 +608,7 @@ class Work:
         self.work(driver)
         for attempt in (1, 2):
             self.begins(driver, "poison", attempt)
-            driver.tell("fail")
+            driver.order("fail")
         self.does(driver, 2)
         self.assert_stops(driver)
         self.assertEqual((server.counts(), server.counts("dead")), ((0, 0), (1, 0)))
@@ -620,7 +620,7 @@ class Work:
         self.begins(driver, 1)
         server.end_claim()
         taken = server.ask("POST", "/v2/queues/jobs/claims?limit=1", {"ttl": 600})["messages"]
-        driver.tell("done")
+        driver.order("done")
         self.assertEqual(driver.says(), {"done": 1})
         self.assertEqual(driver.says(), {"undone": 1})
         self.does(driver, 2, attempt=2)
@@ -637,11 +637,11 @@ class Work:
         server.ask("POST", "/v2/queues/jobs/claims?limit=1", {"ttl": 600})
 
         def is_lost():
-            driver.tell("is it lost")
+            driver.order("is it lost")
             return driver.says()
 
         eventually(is_lost)
-        driver.tell({"post": []})  # job.finish() raises Lost
+        driver.order({"post": []})  # job.finish() raises Lost
         self.assertEqual(driver.says(), {"undone": 1})
         self.assert_stops(driver)
 
@@ -653,20 +653,20 @@ class Work:
             self.begins(driver, 1)
             server.ask("DELETE", "/v2/queues/jobs/messages?ids=" +
                        server.history("claimed")[-1]["ids"][0])
-            driver.tell(word)
+            driver.order(word)
             said = driver.says()
             if "begun" not in said:
                 self.assertIn(said, ({"done": 1}, {"undone": 1}))
                 said = driver.says()
             self.assertEqual(said, {"begun": 2, "attempt": 1})
-            driver.tell("done")
+            driver.order("done")
             self.assertEqual(driver.says(), {"done": 2})
             self.assert_stops(driver)
             self.assertEqual(server.counts(), (0, 0))
 
     def fails_and_begins_again_after_the_default_pause(self, driver, server, order):
         self.begins(driver, 1)
-        driver.tell(order)
+        driver.order(order)
         eventually(lambda: server.waiters() == 1)
         self.assertEqual((server.counts(), len(server.history("claimed"))), ((1, 0), 1))  # delayed
         server.advance(2)
@@ -687,7 +687,7 @@ class Work:
         server.post(1)
         self.work(driver, pause=60, lease=60)
         self.begins(driver, 1)
-        driver.tell("fail")
+        driver.order("fail")
         eventually(lambda: server.waiters() == 1)
         self.assertEqual((server.counts(), len(server.history("claimed"))), ((0, 1), 1))
         server.advance(60)
@@ -699,13 +699,13 @@ class Work:
         server.post(1, 2, 3)
         self.work(driver, pause=60, lease=3, limit=3)
         self.begins(driver, 1)
-        driver.tell("fail")
+        driver.order("fail")
         self.begins(driver, 2)
         eventually(lambda: len(server.history("renewed")) >= 3)  # longer than the lease
         driver.process.send_signal(signal.SIGTERM)
-        driver.tell("is it lost")  # it handles the signal before it responds
+        driver.order("is it lost")  # it handles the signal before it responds
         self.assertFalse(driver.says())
-        driver.tell("done")
+        driver.order("done")
         self.assertEqual(driver.says(), {"done": 2})
         self.assertEqual(driver.result(), "stopped")
         self.assertEqual(server.counts(), (1, 1))  # 3 is released, and 1 is claimed until the lease ends
@@ -716,7 +716,7 @@ class Work:
         self.work(driver)
         self.begins(driver, 1)
         server.fault("messages:delete", "status=503; retry_after=40", times=0)
-        driver.tell("done")
+        driver.order("done")
         self.assertEqual(driver.says(), {"done": 1})
         eventually(lambda: len(server.history("fault")) == 1)
         self.assert_stops(driver)
@@ -756,7 +756,7 @@ class Work:
         self.begins(driver, 1)
         for _ in range(2):  # npm sends it twice
             driver.process.send_signal(signal.SIGINT)
-            driver.tell("is it lost")
+            driver.order("is it lost")
             self.assertFalse(driver.says())
         time.sleep(1.2)
         driver.process.send_signal(signal.SIGINT)
@@ -767,7 +767,7 @@ class Work:
         server.post(1)
         self.work(driver)
         self.begins(driver, 1)
-        driver.tell({"post": [{"queue": "next", "messages": [{"body": 2}]}]})
+        driver.order({"post": [{"queue": "next", "messages": [{"body": 2}]}]})
         self.assertEqual(driver.says(), {"done": 1})
         self.assert_stops(driver)
         self.assertEqual((server.counts(), server.counts("next")), ((0, 0), (1, 0)))
@@ -796,7 +796,7 @@ class Work:
             self.begins(driver, 1)
             server.process.kill()
             server.wait()
-            driver.tell("done")  # while there is no server
+            driver.order("done")  # while there is no server
             self.assertEqual(driver.says(), {"done": 1})
             server = self.serve(*SHORT, "--journal", journal, listen=address)
             eventually(lambda: server.counts() == (0, 0))
@@ -826,7 +826,7 @@ class Work:
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             server.signal(signal.SIGHUP)
             eventually(lambda: self.is_refused(server, token))
-            driver.tell("done")
+            driver.order("done")
             self.assertEqual(driver.says(), {"done": 2})
             self.assertEqual(driver.says(), {"undone": 2})
             with self.assertRaises(Failure) as failure:

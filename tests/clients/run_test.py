@@ -50,7 +50,7 @@ openstack messaging message post jobs '[{"body": {"job": 1}, "ttl": 300}]' >&2 &
 
 class Environment(unittest.TestCase):
     def assert_posts(self, *command):
-        """It posts one message, which nobody reads, to the queue jobs of the project claimd."""
+        """It posts one message, which stays there, to the queue jobs of the project claimd."""
         done = subprocess.run((CLAIMD, "run", "--fail-on-leak", "--", *command), check=False,
                               capture_output=True, text=True, timeout=120,
                               env=environment(OS_CLOUD="another", OS_TOKEN="of another"))

@@ -105,7 +105,7 @@ class EachVersion:
         self.assertEqual([m.body["job"] for m in queue.claim(ttl=60, grace=60)], [1, 2])
         self.assertEqual(list(queue.claim(ttl=60, grace=60)), [])
 
-    def test_a_late_worker_is_told_so(self):
+    def test_a_late_worker_gets_an_error(self):
         queue = self.fill(1)
         claim = queue.claim(ttl=60, grace=60)
         message, = claim

@@ -102,7 +102,7 @@ def main():
     files, steps, failures = 0, 0, []
     for requirement, documents in groups.items():
         if requirement not in OPTIONS:
-            failures += ["%s: nobody knows how to provide '%s'" % (name, requirement)
+            failures += ["%s: the tests cannot provide '%s'" % (name, requirement)
                          for name in documents]
             continue
         with key_file(patterns.KEY) as signing, key_file(2 * patterns.KEY) as encryption, \

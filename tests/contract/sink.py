@@ -1,4 +1,4 @@
-"""Where web hooks go that a transcript expects: a server that keeps what it is told."""
+"""Where web hooks go that a transcript expects: a server that keeps the requests."""
 
 import http.server
 import threading

@@ -150,7 +150,7 @@ class Tokens(AccessCase):
         self.assertIn("not supported", self.token("revoke", "a", status=1))
         self.assertTrue(stat.S_ISFIFO(os.stat(self.path).st_mode))
 
-    def test_a_token_that_could_not_be_printed_is_told_of(self):
+    def test_a_token_that_could_not_be_printed_is_reported(self):
         with open("/dev/full", "w", encoding="ascii") as full:
             run = subprocess.run([CLAIMD, "token", "new", "a", "--role", "reader",
                                   "--tokens", self.path], stdout=full,
@@ -248,7 +248,7 @@ class Admission(AccessCase):
                                   text=True, check=False, timeout=60, env=environment())
 
     def test_a_secret_of_a_container_may_be_world_readable(self):
-        """In a read-only tmpfs nobody can change its mode, and only the container sees the mount."""
+        """In a read-only tmpfs no caller can change its mode, and only the container sees the mount."""
         if subprocess.run(["unshare", "-rm", "true"], check=False).returncode != 0:
             self.skipTest("the system has no user namespaces")
         run = self.mounted("ro")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Socket activation: listening sockets that somebody else made, and keeps across restarts.
+"""Socket activation: listening sockets that another process made, and keeps across restarts.
 
     activation_test.py CLAIMD
 
@@ -174,7 +174,7 @@ class Refused(unittest.TestCase):
 
 
 class Caller(threading.Thread):
-    """Posts again and again, on a new connection each time, until it is told to stop."""
+    """Posts again and again, on a new connection each time, until it is asked to stop."""
 
     def __init__(self, one, stop):
         super().__init__()

@@ -146,7 +146,7 @@ class Parameters(unittest.TestCase):
             body = b'{"messages":[{"body":"' + b"x" * 100000 + b'"}]}'
             with Persistent(server) as ask:
                 for _ in range(55):
-                    self.assertEqual(status(ask(post("room", body))), 201)
+                    self.assertEqual(status(ask(post("capacity", body))), 201)
 
 
 class SpaceForTheResponse(unittest.TestCase):
@@ -244,7 +244,7 @@ class SpaceForTheResponse(unittest.TestCase):
             self.run_sweep(ask, "gone", lambda count, size: self.padded(
                 "DELETE", places.pop(), None, count, size), 204, (-1, 0))
 
-    def test_trailers_leave_room_for_the_response_too(self):
+    def test_trailers_leave_space_for_the_response_too(self):
         """Lines behind a body in chunks take as much memory as those of the head."""
         head = request("POST", "/v2/queues/tail/messages",
                        headers=["Transfer-Encoding: chunked"])
@@ -262,7 +262,7 @@ class SpaceForTheResponse(unittest.TestCase):
                         self.assertEqual(self.total(ask, "tail"), (expected, 0))
                     expected = self.total(ask, "tail")[0]
 
-    def test_a_target_that_comes_back_in_the_response_leaves_room(self):
+    def test_a_target_that_comes_back_in_the_response_leaves_space(self):
         with Server(*FOREVER) as server, Persistent(server) as ask:
             self.assertEqual(status(ask(request("PUT", "/v1/queues/q", b"{}"))), 201)
             for char in ('"', "<", "%22", "a", "\x7f"):
@@ -368,7 +368,7 @@ class LargeHeads(Refusals, unittest.TestCase):
         self.assertEqual(self.refusal(request("GET", "/v2/queues?" + "x" * 17000), 414).status, 414)
 
     def test_each_request_is_answered_or_not_done(self):
-        """The memory of a connection has room for a head at the limits, and for the response."""
+        """A connection has memory for a head at the limits, and for the response."""
         body, posted, seen = b'{"messages":[{"body":1}]}', 0, set()
         with Persistent(self.server) as ask:
             for count in (1, 20, 60, 120, 180, 200, 240, 250, 256):
@@ -592,7 +592,7 @@ class OneHead(Refusals, unittest.TestCase):
             b"19\n%s\r\n0\r\n\r\n")
 
     def test_nothing_behind_a_chunked_body_is_taken_for_a_request(self):
-        """Where line and chunk come apart, nobody sees how the line ended."""
+        """Where line and chunk come apart, no parser sees how the line ended."""
         head = self.line("Transfer-Encoding: chunked", method="POST",
                          target="/v2/queues/behind/messages")
         body = b'{"messages":[{"body":1}]}'
@@ -642,7 +642,7 @@ class OneHead(Refusals, unittest.TestCase):
             with Persistent(server) as ask:
                 for _ in range(8):  # a worker keeps some 64 unused exchanges
                     # The last of them are still on their way out, with what they have taken.
-                    eventually(lambda: status(ask(post("room", body))) == 201)
+                    eventually(lambda: status(ask(post("capacity", body))) == 201)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Connections that are half closed, that never come to an end, or that have a request in the
-kernel when the server is told to stop: they cost no work, and nobody is left without an
+kernel when the server is asked to stop: they cost no work, and no client is left without an
 response.
 
     attack_socket_test.py CLAIMD
 
-What is bounded is the processor time of the server, not how long anybody waits.
+What is bounded is the processor time of the server, not how long any client waits.
 """
 
 import os
@@ -234,7 +234,7 @@ class Drain(unittest.TestCase):
         return seen
 
     def assert_served_or_refused(self, server, clients):
-        """Each has one whole response, and the log says that nobody was cut off."""
+        """Each has one whole response, and the log says that no client was cut off."""
         seen = self.responses_of_all(clients)
         self.assertEqual(self.cut_off(server), 0)
         self.assertTrue(all(one in ([201], [503]) for one in seen), seen)
@@ -311,7 +311,7 @@ class Drain(unittest.TestCase):
             self.finish(server)
             seen = self.responses_of_all(clients)
             cut = self.cut_off(server)
-            # Who was too late may be told so; who was not told was cut off.
+            # A late client may get a response. A client without one was cut off.
             lost = sum(one == [] or one[-1] is None for one in seen)
             self.assertTrue(all(one in ([201], [503]) for one in seen[unfinished:]), seen)
             self.assertEqual(cut, lost)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Requests that want very much done, garbage that nobody asked the server to keep, and
+"""Requests that want very much done, garbage that the server need not keep, and
 claims that are over: others are served in between, and memory follows what is alive.
 
     attack_work_test.py CLAIMD
@@ -279,7 +279,7 @@ class Garbage(unittest.TestCase):
         self.churn(self.ROUNDS, lambda q: [request("DELETE", "/v2/queues/" + q)])
 
     def test_posting_and_purging_in_many_queues(self):
-        """Nobody comes back to the place where the garbage is."""
+        """No client comes back to the place where the garbage is."""
         body = batch(self.EACH)
         empty, live = self.live_kb(body)
         with Server("--max-memory", "64M", "--shards", "64") as server:

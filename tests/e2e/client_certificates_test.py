@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Certificates of clients: who is let in by one, and what may stand beside it.
+"""Certificates of clients: the access that one gives, and what may stand beside it.
 
     client_certificates_test.py CLAIMD
 """
@@ -21,7 +21,7 @@ SERVER = SHOP.signed("server")
 CA = SHOP.signed("authority", ca=True)
 STRANGE = SHOP.signed("strange-authority", ca=True, subject="/CN=authority")  # the same name
 FOR_CLIENTS = {"usage": "clientAuth"}
-TOKEN = "claimd_" + "5" * 64  # nobody's
+TOKEN = "claimd_" + "5" * 64  # no client's
 
 LINES = """# name role projects certificate
 worker1 worker p dns:Worker1.example

@@ -110,12 +110,12 @@ class Options(unittest.TestCase):
 
     def test_without_max_memory_the_budget_is_half_of_what_there_is(self):
         with Server() as server:
-            told = re.search(r" max_memory=(\d+)", server.logged(" started "))
-        self.assertEqual(int(told[1]), memory() // 2)
+            output = re.search(r" max_memory=(\d+)", server.logged(" started "))
+        self.assertEqual(int(output[1]), memory() // 2)
         with Server("--max-memory", "3M") as server:
             self.assertIn(" max_memory=%d" % (3 << 20), server.logged(" started "))
 
-    def test_all_errors_are_told_at_once(self):
+    def test_all_errors_are_reported_at_once(self):
         path = self.file("workrs = 3\nlisten = nonsense\n")
         env = environment(CLAIMD_CONFIG=path, CLAIMD_LOG_LEVEL="loud")
         for check in ((), ("--check-config",)):

@@ -29,7 +29,7 @@ class Memory(unittest.TestCase):
     SMALL = b'{"messages":[{"body":1}]}'
 
     def fill(self, ask, queue):
-        """Posts until there is no more room; returns the batches that were accepted."""
+        """Posts until there is no more capacity; returns the batches that were accepted."""
         accepted = self.post_until_refused(ask, queue, self.BATCH)
         self.post_until_refused(ask, queue, self.SMALL)
         return accepted
@@ -70,7 +70,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(ask.counts("full"), (0, total - 10, total - 10))
 
     def test_posts_are_refused_everything_else_goes_on_and_it_recovers(self):
-        """Each way of making room again works, and makes as much room as the first."""
+        """Each way of making capacity again works, and makes as much capacity as the first."""
         def purge(ask):
             self.assertEqual(ask("POST", "/v2/queues/full/purge").status, 204)
 
@@ -84,17 +84,17 @@ class Memory(unittest.TestCase):
         with Server("--max-memory", "8M") as server, Asker(server) as ask:
             first = self.fill(ask, "full")
             self.assertGreater(first, 100)
-            for make_room in (purge, delete, pop, purge):
-                with self.subTest(by=make_room.__name__):
+            for free_space in (purge, delete, pop, purge):
+                with self.subTest(by=free_space.__name__):
                     self.assert_the_rest_goes_on(ask)
-                    make_room(ask)
-                    # Freeing is done aside: wait until there is as much room as before.
-                    room = 0
+                    free_space(ask)
+                    # Freeing is done aside: wait until there is as much capacity as before.
+                    capacity = 0
 
                     def is_all_back():
-                        nonlocal room
-                        room += self.post_until_refused(ask, "full", self.BATCH)
-                        return room >= first * 0.99
+                        nonlocal capacity
+                        capacity += self.post_until_refused(ask, "full", self.BATCH)
+                        return capacity >= first * 0.99
                     eventually(is_all_back)
                     self.fill(ask, "full")
 
@@ -180,7 +180,7 @@ class Memory(unittest.TestCase):
                     self.assertTrue(json.loads(response.body)["messages"])
                 else:
                     self.assert_refused(response)
-            # Those whom the worker saw first, whichever they are.
+            # Those that the worker saw first.
             self.assertTrue(any(response.status == 200 for response in responses))
             eventually(lambda: ask("GET", listing).status == 200)
             self.assertEqual(self.walk(ask, listing), 20)
@@ -251,7 +251,7 @@ class Descriptors(unittest.TestCase):
                 askers = [Asker(server) for _ in range(promised)]
                 for ask in askers:
                     self.assertEqual(ask.post("q", b'{"messages":[{"body":1}]}').status, 201)
-                for _ in range(few):  # lingering sockets make room for each other
+                for _ in range(few):  # lingering sockets make capacity for each other
                     self.knock(server)
                 for ask in askers:
                     self.assertEqual(ask.counts("q")[2], promised)
@@ -260,7 +260,7 @@ class Descriptors(unittest.TestCase):
                 self.assertFalse(any("cannot_accept" in line for line in server.log))
 
     def knock(self, server):
-        """Somebody new is told to come back."""
+        """A new client is asked to come back."""
         with server.connect() as refused:
             self.assertIn(b"HTTP/1.1 503 ", refused.rest())
 

@@ -19,7 +19,7 @@ from harness import RESTLESS, Server, becomes_idle, request  # noqa: E402
 
 MESSAGES, CLAIMS, STATS = ("/v2/queues/q/" + name for name in ("messages", "claims", "stats"))
 THREE = b'{"messages":[{"body":1,"ttl":3600},{"body":2,"ttl":3600},{"body":3,"ttl":3600}]}'
-LONG = 600000  # ms: nobody waits that long
+LONG = 600000  # ms: no client waits that long
 
 
 class Faults(unittest.TestCase):
@@ -56,7 +56,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(self.counts(server), (3, 0))
             self.assertEqual(
                 self.everything(server, "cut=after", "POST", CLAIMS + "?limit=1", b"{}"), b"")
-            for _ in range(20):  # nobody gives it back
+            for _ in range(20):  # no client releases it
                 self.assertEqual(self.counts(server), (3, 1))
 
     def test_half_a_response_is_half(self):

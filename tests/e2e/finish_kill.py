@@ -116,10 +116,10 @@ class Load:
             while not self.over.is_set():
                 step(dice, asker)
         except Exception as error:  # noqa: B902: whatever it was, the trial has failed
-            self.tell_wrong("%s has failed: %r" % (name, error))
+            self.report_wrong("%s has failed: %r" % (name, error))
             raise
 
-    def tell_wrong(self, text):
+    def report_wrong(self, text):
         with self.lock:
             self.wrong.append(text)
 
@@ -138,7 +138,7 @@ class Load:
             again = asker.until_known(method, path, body, key)
             text = same((status, document, headers), again)
             if text:
-                self.tell_wrong("%s %s: %s: %r, then %r" % (method, path, text, document, again))
+                self.report_wrong("%s %s: %s: %r, then %r" % (method, path, text, document, again))
         return status, document, headers
 
     @staticmethod
@@ -164,9 +164,10 @@ class Load:
         with self.lock:
             done, refused = self.done.get((token, step)), nonce in self.refused
         if done is not None and done < sent:
-            self.tell_wrong("token %d, step %d is there after it was finished" % (token, step))
+            self.report_wrong("token %d, step %d is there after it was finished" % (token, step))
         if refused:
-            self.tell_wrong("token %d, step %d is there, but its post was refused" % (token, step))
+            self.report_wrong("token %d, step %d is there, but its post was refused"
+                              % (token, step))
 
     def finished(self, steps):
         now = time.monotonic()
@@ -216,7 +217,7 @@ class Load:
             with self.lock:
                 self.refused.add(nonce)
         elif status not in (0, 503):
-            self.tell_wrong("finish: %d %r" % (status, document))
+            self.report_wrong("finish: %d %r" % (status, document))
 
     def pop(self, dice, asker):
         """Pops, and posts the next step. Only a key makes both safe."""
@@ -227,7 +228,7 @@ class Load:
         if first[1]["messages"] and dice.random() < AGAIN: # one that finds nothing keeps no key
             text = self.is_same(first, asker.until_known("DELETE", path, None, key))
             if text:
-                self.tell_wrong("a pop: " + text)
+                self.report_wrong("a pop: " + text)
         for message in first[1]["messages"]:
             token, step, before = message["body"]
             self.seen(token, step, before, sent)
@@ -241,11 +242,11 @@ class Load:
         first = asker.until_known("POST", path, message, key)
         self.count("posts %d%s" % (first[0], ", repeated" * ("Idempotent-Replay" in first[2])))
         if first[0] != 201:
-            self.tell_wrong("a post: %r" % (first,))
+            self.report_wrong("a post: %r" % (first,))
         elif dice.random() < AGAIN:
             text = self.is_same(first, asker.until_known("POST", path, message, key))
             if text:
-                self.tell_wrong("a post: " + text)
+                self.report_wrong("a post: " + text)
 
     def produce(self, dice, asker):
         with self.lock:
@@ -260,7 +261,7 @@ class Load:
         if status == 200:
             self.count("put back", document["moved"])
         elif status not in (0, 404, 503):
-            self.tell_wrong("redrive: %d %r" % (status, document))
+            self.report_wrong("redrive: %d %r" % (status, document))
         time.sleep(0.1)
 
     def start(self):

@@ -93,10 +93,10 @@ class Fleet:
 
     def replace_dead(self):
         for worker in [w for w in self.workers if not w.is_alive()]:
-            self.bury(worker)
+            self.end_worker(worker)
             self.start_worker()
 
-    def bury(self, worker):
+    def end_worker(self, worker):
         """A worker may end by SIGKILL (its own or ours) or well; all else is a failure."""
         worker.join()
         self.workers.remove(worker)
@@ -107,7 +107,7 @@ class Fleet:
         with open(self.stop, "w", encoding="ascii"):
             pass
         for worker in list(self.workers):
-            self.bury(worker)
+            self.end_worker(worker)
         for producer in self.producers:
             producer.join()
             if producer.exitcode != 0:
@@ -154,7 +154,7 @@ class History:
             held.released(event.sent, "ok")
 
     def hear_try(self, event):
-        """Killed before the response, nobody knows."""
+        """Killed before the response: the outcome is unknown."""
         held = next(one for one in self.claims[event.claim] if one.body[0] == event.number)
         self.asked.append(Asked("work", held.body, event.sent, math.inf, "unknown", "", held=held))
 

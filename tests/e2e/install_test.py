@@ -102,7 +102,7 @@ class Install(unittest.TestCase):
         self.assertEqual(self.complete("token", "new", "x", "--role", "op"), ["operator"])
         self.assertEqual(self.complete("--config", self.root + "/et"), [self.root + "/etc"])
 
-    def test_zsh_is_told_the_same(self):
+    def test_zsh_gets_the_same(self):
         with open(self.find("/_claimd"), encoding="utf-8") as f:
             script = f.read()
         self.assertTrue(script.startswith("#compdef claimd\n"))

@@ -37,7 +37,7 @@ def bodies(server, queue):
 
 
 class Producer(threading.Thread):
-    """Posts 0, 1, 2 ... until it is told to stop; `answered` were taken."""
+    """Posts 0, 1, 2 ... until it is asked to stop; `answered` were taken."""
 
     def __init__(self, server, queue):
         super().__init__()

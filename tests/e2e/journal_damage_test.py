@@ -52,9 +52,9 @@ class Directories(JournalCase):
                      path=os.path.join(self.path, "deeper", "still"))
 
     def refused_to_nobody(self, mode, *parts):
-        """Root may do everything: the daemon runs as somebody who may not."""
+        """Root may do everything: the daemon runs as a user that may not."""
         if os.getuid() != 0:
-            self.skipTest("only root can start it as somebody else")
+            self.skipTest("only root can start it as another user")
         os.chmod(self.folder, 0o755)
         os.makedirs(self.path, exist_ok=True)
         os.chmod(self.path, mode)
@@ -125,7 +125,7 @@ class Damage(JournalCase):
             self.crash()
         *left, last = [os.path.getsize(path) for path in self.segments()]
         self.assertEqual(last, 8 << 20)
-        self.assertLess(max(left), 1 << 20)  # nobody writes them any more
+        self.assertLess(max(left), 1 << 20)  # they are not written any more
 
     def test_a_missing_segment_in_the_middle(self):
         """Or an empty one, or one of zeros."""
@@ -265,7 +265,7 @@ class Damage(JournalCase):
         write_head(segment, 16, struct.pack("<Q", 1 << 40))
         self.refused(3, name, "newer")
         write_head(segment, 16, struct.pack("<Q", 0))
-        write_head(segment, 24, struct.pack("<Q", 1 << 40))  # nobody needs to know it
+        write_head(segment, 24, struct.pack("<Q", 1 << 40))  # no reader needs it
         self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
 
     def test_a_segment_of_another_journal(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A journal whose room is used up: what it refuses, what goes on, and how it recovers.
+"""A journal whose capacity is used up: what it refuses, what goes on, and how it recovers.
 
     journal_room_test.py CLAIMD
 
@@ -157,7 +157,7 @@ class Disk(RoomCase):
         self.other = os.path.join(where, "other")
 
     def use_up(self):
-        """Somebody else takes all that is left."""
+        """Another file takes all that is left."""
         with open(self.other, "ab", buffering=0) as f:
             try:
                 while True:
@@ -166,7 +166,7 @@ class Disk(RoomCase):
                 pass
 
     def test_others_use_it_up_and_give_it_back(self):
-        """Nobody asks for anything meanwhile: it looks by itself."""
+        """No request comes meanwhile: it looks by itself."""
         self.mount(120 * MB)
         self.start()
         self.use_up()
@@ -194,7 +194,7 @@ class Disk(RoomCase):
         os.unlink(self.other)
         self.recovers()
 
-    def test_a_disk_without_room_for_a_start(self):
+    def test_a_disk_without_space_for_a_start(self):
         self.mount(3 * MB)
         self.refused(1, self.path, "No space left on device")
 

@@ -159,7 +159,7 @@ class Serving(JournalCase):
         self.assertEqual(self.bodies("long"), [body])
 
     def test_more_than_it_takes_at_once(self):
-        """Each message takes more room than in the request: it says so, and how much."""
+        """Each message takes more capacity than in the request: it says so, and how much."""
         self.start("--max-messages-post-size", "8M", "--max-queue-metadata", "32M")
         many = b'{"messages":[' + b",".join([b'{"body":1}'] * 160_000) + b"]}"
         self.assertLess(len(many), 8 << 20)

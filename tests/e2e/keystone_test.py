@@ -188,7 +188,7 @@ class Trouble(KeystoneCase):
             self.assert_away(self.ask(server, other))
             self.assertEqual(self.status(server, known), 200)
             server.logged("keystone_unavailable")
-            time.sleep(1.1)  # a change of health is told once a second
+            time.sleep(1.1)  # a change of health is reported once a second
             self.keystone.start(port)
             self.assertEqual(self.status(server, other), 200)
             server.logged("keystone_available")

@@ -204,7 +204,7 @@ class SlowClients(unittest.TestCase):
 
 
 class TooMany(unittest.TestCase):
-    def test_one_connection_too_many_is_told_so(self):
+    def test_one_connection_too_many_gets_503(self):
         with Server("--max-connections", "3") as server:
             clients = [server.connect() for _ in range(3)]
             for client in clients:
@@ -220,7 +220,7 @@ class TooMany(unittest.TestCase):
                     self.assertIn("title", json.loads(response.body))
                     self.assertTrue(refused.closed())
             clients.pop().close()
-            self.wait_for_room(server)
+            self.wait_for_capacity(server)
             server.logged("accepting_again")
             for client in clients:
                 client.send(GOOD)
@@ -228,7 +228,7 @@ class TooMany(unittest.TestCase):
                 client.close()
         self.assertEqual(sum("refusing_connections" in line for line in server.log), 1)
 
-    def wait_for_room(self, server):
+    def wait_for_capacity(self, server):
         while server.ask("GET", "/v2/queues").status == 503:
             pass
 

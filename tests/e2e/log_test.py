@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The log as seen from outside: whoever reads it, or does not, requests are answered.
+"""The log as seen from outside: whether it is read or not, requests get responses.
 
     log_test.py CLAIMD
 """
@@ -22,7 +22,7 @@ DROPPED = re.compile(r" warn log_lines_dropped count=(\d+)$")
 
 
 class PipedServer(Daemon):
-    """A claimd whose log goes into a pipe that nobody reads yet."""
+    """A claimd whose log goes into a pipe without a reader."""
 
     def __init__(self, *options):
         self.reader, writer = os.pipe()
@@ -94,7 +94,7 @@ class NobodyReads(unittest.TestCase):
                 match = DROPPED.search(line)
                 if match:
                     dropped += int(match[1])
-                    server.ask(100)  # there is room again: these have their lines
+                    server.ask(100)  # there is capacity again: these have their lines
                     server.signal()
                 elif " info request " in line:
                     self.assertRegex(line, r" client=127\.0\.0\.1(:\d+)? project=p$")
@@ -106,7 +106,7 @@ class NobodyReads(unittest.TestCase):
             self.assertEqual(written + dropped, MANY + 100)
             self.assertIn("stopped requests_cut_off=0", ended)
 
-    def test_it_ends_when_it_is_told_to(self):
+    def test_it_ends_on_request(self):
         with PipedServer("--access-log") as server:
             self.assertEqual(server.ask(MANY), [200] * MANY)
             self.assertTrue(RESTLESS or becomes_idle(server))
@@ -145,7 +145,7 @@ class OfARequest(unittest.TestCase):
     def line_of(self, server, response):
         return server.logged("request_id=" + response.headers["x-request-id"])
 
-    def test_a_claim_is_told_with_project_queue_and_id(self):
+    def test_a_claim_is_logged_with_project_queue_and_id(self):
         with Server("--access-log") as server:
             self.ask(server, "POST", "/v2/queues/q/messages",
                      b'{"messages":[{"body":"a secret"}]}')

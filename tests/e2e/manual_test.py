@@ -123,10 +123,10 @@ class Pages(unittest.TestCase):
 
     def test_signals_and_exit_statuses_are_those_of_the_help(self):
         found = sections(page("claimd.1"))
-        told = say("--help", "all")
+        output = say("--help", "all")
         for heading, section, least in (("Signals", "SIGNALS", 3),
                                         ("Exit status", "EXIT STATUS", 6)):
-            entries = re.search(r"^%s\n((?:  .*\n)+)" % heading, told, re.M)[1]
+            entries = re.search(r"^%s\n((?:  .*\n)+)" % heading, output, re.M)[1]
             entries = re.findall(r"^  (\S.*)\n((?: {8}.*\n)+)", entries, re.M)
             self.assertGreaterEqual(len(entries), least)
             for name, what in entries:
@@ -155,9 +155,9 @@ class Help(unittest.TestCase):
         self.assertLessEqual(len(shown.splitlines()), 56)
         groups = re.search(r"^Groups: ((?:.*\n)+)", shown, re.M)[1].split()
         self.assertGreater(len(groups), 10)
-        told = "".join(say("--help", group) for group in groups)
+        output = "".join(say("--help", group) for group in groups)
         spelled = {"--" + name.replace("_", "-") for name in options()}
-        self.assertEqual(set(re.findall(r"^  (--[a-z0-9-]+)", told, re.M)), spelled)
+        self.assertEqual(set(re.findall(r"^  (--[a-z0-9-]+)", output, re.M)), spelled)
         self.assertEqual(say("--help=journal"), say("--help", "journal"))
         for words in ("--help", "nonsense"), ("--help=nonsense",), ("--help=",):
             refused = run(CLAIMD, *words)

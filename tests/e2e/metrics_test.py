@@ -164,33 +164,33 @@ class Shown(unittest.TestCase):
                                     tokens], stdout=subprocess.PIPE, text=True,
                                    check=True).stdout.strip()
 
-            def told(name, **labels):
+            def value(name, **labels):
                 text = metrics(server, "X-Auth-Token: " + token)
                 return samples(text)[(name, *sorted(labels.items()))]
             with Server("--auth", "tokens", "--tokens", tokens) as server:
-                self.assertEqual(told("claimd_last_reload_successful"), 1)
-                began = told("claimd_last_reload_success_timestamp_seconds")
+                self.assertEqual(value("claimd_last_reload_successful"), 1)
+                began = value("claimd_last_reload_success_timestamp_seconds")
                 with open(tokens, "a", encoding="ascii") as file:
                     file.write("nonsense\n")
                 server.signal(signal.SIGHUP)
                 server.logged("reload_failed")
-                self.assertEqual(told("claimd_reloads_total", result="failure"), 1)
-                self.assertEqual(told("claimd_reloads_total", result="success"), 0)
-                self.assertEqual(told("claimd_last_reload_successful"), 0)
-                self.assertEqual(told("claimd_last_reload_success_timestamp_seconds"), began)
+                self.assertEqual(value("claimd_reloads_total", result="failure"), 1)
+                self.assertEqual(value("claimd_reloads_total", result="success"), 0)
+                self.assertEqual(value("claimd_last_reload_successful"), 0)
+                self.assertEqual(value("claimd_last_reload_success_timestamp_seconds"), began)
                 with open(tokens, encoding="ascii") as file:
                     good = file.read().replace("nonsense\n", "")
                 with open(tokens, "w", encoding="ascii") as file:
                     file.write(good)
                 server.signal(signal.SIGHUP)
                 server.logged("reloaded")
-                self.assertEqual(told("claimd_reloads_total", result="success"), 1)
-                self.assertEqual(told("claimd_last_reload_successful"), 1)
-                self.assertGreater(told("claimd_last_reload_success_timestamp_seconds"), began)
-                self.assertEqual(told("claimd_ready"), 1)
+                self.assertEqual(value("claimd_reloads_total", result="success"), 1)
+                self.assertEqual(value("claimd_last_reload_successful"), 1)
+                self.assertGreater(value("claimd_last_reload_success_timestamp_seconds"), began)
+                self.assertEqual(value("claimd_ready"), 1)
                 server.signal(signal.SIGUSR1)
                 server.logged("maintenance posts=refused")
-                self.assertEqual(told("claimd_ready"), 0)
+                self.assertEqual(value("claimd_ready"), 0)
 
 
 class Story(unittest.TestCase):

@@ -311,7 +311,7 @@ def connect_at_last(address):
             return socket.create_connection(address, timeout=PATIENCE_S)
         except ConnectionRefusedError:
             time.sleep(0.05)
-    raise RuntimeError("nobody listens at %s:%d" % address)
+    raise RuntimeError("nothing listens at %s:%d" % address)
 
 
 if __name__ == "__main__":

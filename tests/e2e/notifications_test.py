@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Subscribers of a real server: web hooks in the clear and over TLS, and what is not told.
+"""Subscribers of a real server: web hooks in the clear and over TLS, and what they do not receive.
 
     notifications_test.py CLAIMD
 """
@@ -123,7 +123,7 @@ class Notifications(unittest.TestCase):
             self.assertEqual(self.figure(server, "claimd_subscription_backlog_bytes"), 0)
 
     def test_a_dead_letter_queue_tells_of_each_arrival(self):
-        """At the end of the last claim, when nobody claims again."""
+        """At the end of the last claim, without another claim."""
         with Hooks() as hooks, Server("--ci", "--ci-short", *LOOPBACK) as server:
             self.assertEqual(self.ask(server, "PUT", "/v2/queues/jobs", {
                 "_max_claim_count": 1, "_dead_letter_queue": "q"}).status, 201)
@@ -134,7 +134,7 @@ class Notifications(unittest.TestCase):
                                       {"ttl": 1}).status, 201)
             self.assertEqual(self.bodies(hooks, 1), ["poison"])
 
-    def test_loopback_is_told_nothing_unless_it_is_allowed(self):
+    def test_loopback_gets_nothing_unless_it_is_allowed(self):
         with Hooks() as hooks, Server("--log-level", "debug") as server:
             self.subscribe(server, hooks.url.replace("//", "//user:SECRET@") + "/SECRET",
                            _retry_policy={"retries_with_no_delay": 0})

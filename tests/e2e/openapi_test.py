@@ -355,7 +355,7 @@ class Limits(Walk, Case):
 
 
 class Tokens(Walk, Case):
-    """Nobody comes in without one, and may do what the document says."""
+    """No request without one is allowed, and each may do what the document says."""
 
     @classmethod
     def setUpClass(cls):
@@ -386,7 +386,7 @@ class Tokens(Walk, Case):
         return super().ask(method, path, body, headers)
 
     def expect(self, status, method, path, body=None, query="", headers=None, **values):
-        # Nobody may pop: what is wrong with it is not even told.
+        # No role may pop: the refusal does not even say what is wrong.
         if query.startswith("?pop="):
             status = 403
         return super().expect(status, method, path, body, query, headers, **values)

@@ -131,7 +131,7 @@ class Api:
              {action: [{"id": one, **item} for one in ids]}, project=project,
              headers={"Client-ID": client.encode()})
 
-    def bury(self, queue, *bodies, reason=None, project=None, client=CLIENT):
+    def dead_letter(self, queue, *bodies, reason=None, project=None, client=CLIENT):
         """Posts messages that become dead letters at once; their ids."""
         ids = []
         for at in range(0, len(bodies), 20):

@@ -180,7 +180,7 @@ class Hostile(PageCase):
         api.create("constructor")
         cls.dead = []
         for text in (*HOSTILE, LONG):
-            cls.dead += api.bury(cls.queue, {"text": text}, reason=text, client=cls.client)
+            cls.dead += api.dead_letter(cls.queue, {"text": text}, reason=text, client=cls.client)
         cls.ids = api.post(cls.queue, *([text, {text: text}] for text in HOSTILE), "\0", LONG * 30)
         cls.claim, _ = api.claim(cls.queue, 3, client=cls.client)
 
@@ -429,7 +429,7 @@ class Images(PageCase):
                                       (9, "invoice has no address", 1), (2, "timeout after 30 s", 0)):
             bodies = [self.body("invoices", random) for _ in range(count)]
             api("POST", "/v2/queues/invoices/purge", {"resource_types": ["messages"]})
-            api.bury("invoices", *bodies, reason=reason, client=CLIENTS[client])
+            api.dead_letter("invoices", *bodies, reason=reason, client=CLIENTS[client])
             api("POST", "/claimd/clock/advance", {"seconds": 7})
         api.post("invoices", *(self.body("invoices", random) for _ in range(4)))
 

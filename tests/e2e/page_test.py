@@ -25,8 +25,8 @@ WORKER = "00000000-0000-0000-0000-0000000000a1"
 def furnish(api):
     """One thing of each kind that the views show."""
     api.create("jobs", _dead_letter_queue="jobs-dead", _max_claim_count=3)
-    api.bury("jobs", {"order": 2}, {"order": 3}, reason="connection refused", client=WORKER)
-    api.bury("jobs", {"order": 4}, reason="bad JSON", client=WORKER)
+    api.dead_letter("jobs", {"order": 2}, {"order": 3}, reason="connection refused", client=WORKER)
+    api.dead_letter("jobs", {"order": 4}, reason="bad JSON", client=WORKER)
     api.post("jobs", *({"order": 4711 + i, "mail": "a@example.org"} for i in range(6)))
     api.post("jobs", {"order": 1}, delay=600)
     return api.claim("jobs", 2, client=WORKER)
@@ -150,7 +150,7 @@ class Actions(PageCase):
 
     def make_dead(self, count, *bodies, reason="bad JSON"):
         self.api.create("jobs", _dead_letter_queue="dead")
-        return self.api.bury("jobs", *(bodies or range(count)), reason=reason)
+        return self.api.dead_letter("jobs", *(bodies or range(count)), reason=reason)
 
     def test_post(self):
         self.api.create("jobs")

@@ -1,4 +1,4 @@
-"""Prometheus as Debian ships it, and what it is told: for the tests of /metrics.
+"""Prometheus as Debian ships it, and what it scrapes: for the tests of /metrics.
 
     exposition(text)        {sample: value} of the text format, strictly read
     promtool("check", ...)  its exit status and what it said

@@ -46,7 +46,7 @@ class Shards(RedisCase):
 
     @contextlib.contextmanager
     def without_owner(self, queue, owner):
-        """The slot of a queue is nobody's meanwhile."""
+        """The slot of a queue is no client's meanwhile."""
         slot = owner.say("CLUSTER", "KEYSLOT", "{p/%s}" % queue)
         for node in self.cluster.nodes:
             node.say("CLUSTER", "DELSLOTS", slot)
@@ -80,7 +80,7 @@ class Shards(RedisCase):
         self.assertEqual(api.bodies(names[1]), ["kept"])
 
     def test_readiness_names_an_unassigned_slot(self):
-        """Although nobody has asked for what is there."""
+        """Without a request for the queue."""
         api = self.serve(self.url)
         self.assert_well(api)
         with self.without_owner(self.queues()[1], self.cluster.nodes[1]):
@@ -103,7 +103,7 @@ class Shards(RedisCase):
         self.assertEqual(api.bodies(source), [])
 
     def test_a_dead_letter_for_an_unreachable_node(self):
-        """It is on its way until somebody is."""
+        """It is pending until a subscriber gets it."""
         api = self.serve(self.url)
         source, target, _ = self.queues()
         self.dead_letter(api, source, target)
@@ -157,7 +157,7 @@ class Shards(RedisCase):
 
     def test_a_queue_is_served_while_its_slot_is_moved(self):
         """All its keys are here, or all of them there; also those of a queue that has had a name
-        before, and those of one that somebody is subscribed to."""
+        before, and those of one with a subscriber."""
         api = self.serve(self.url)
         for name in ("new", "again", "told"):
             with self.subTest(queue=name):
@@ -209,7 +209,7 @@ class Shards(RedisCase):
             self.assertEqual(api.bodies(name)[0], "kept")
 
     def test_a_primary_hangs_and_goes_on(self):
-        """Whoever asks for what others have is answered, as soon as a thread is free."""
+        """A request to a healthy node gets its response as soon as a thread is free."""
         api = self.serve(self.cluster.url(replicas=0, unsafe=1, **HANGING))
         names = self.queues()
         api.post(names[0], "kept")
@@ -230,7 +230,7 @@ class Shards(RedisCase):
 
 
 class Replaced(RedisCase):
-    """A cluster whose primary is replaced while it hangs: nobody says that it has moved."""
+    """A cluster whose primary is replaced while it hangs: no node says that it has moved."""
 
     def test_a_hanging_node_gets_no_more_requests(self):
         with Cluster(primaries=3, replicas_each=1) as cluster:

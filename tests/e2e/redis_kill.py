@@ -92,7 +92,7 @@ class Faults:
         return queues, "%r, replaced by %r" % (primary, heir)
 
     def restart_primary(self):
-        """It is there again before anybody has noticed."""
+        """It is there again before claimd notices."""
         primary, _, queues = self._victim()
         primary.restart()
         return queues, repr(primary)
@@ -306,7 +306,7 @@ class Faults:
         return queues, "%r, replaced by %r" % (primary, heir)
 
     def cut_pair_from_nodes(self):
-        """A primary and a replica of it confirm what they are told, alone."""
+        """A primary and a replica of it confirm what they are sent, alone."""
         primary, replicas, queues = self._victim()
         pair = primary, self.dice.choice(replicas)
         self.network.cut_from_nodes(*pair)
@@ -315,7 +315,7 @@ class Faults:
         return queues, "%r, %r" % pair
 
     def _other_owner(self, primary, queue):
-        """Who has the slot of the queue, in the eyes of any but `primary`; None: nobody else."""
+        """The node with the slot of the queue, in the eyes of any but `primary`, or None."""
         slot = slot_of(hash_tag(queue))
         for node in self.cluster.up():
             if node is primary:
@@ -365,7 +365,7 @@ class Trial:
     def now(self):
         return time.monotonic() - self.load.begun
 
-    def tell(self, text):
+    def log(self, text):
         line = "%7.1f s  %s" % (self.now(), text)
         self.timeline.append(line)
         print(line, flush=True)
@@ -381,8 +381,8 @@ class Trial:
         time.sleep(REST_S)
         until = time.monotonic()
         load = self.load
-        self.tell("%s: %s; over after %.1f s, whole after %.1f s; longest outage %.1f s, "
-                  "%d unknown, %d refused" % (
+        self.log("%s: %s; over after %.1f s, whole after %.1f s; longest outage %.1f s, "
+                 "%d unknown, %d refused" % (
                       name, what, healed - begun, whole - begun,
                       load.longest_gap(begun, until, queues=queues),
                       load.count("unknown", begun, until),
@@ -521,7 +521,7 @@ def kill_trial(args, folder):
 
 
 def lossy_trial(args, folder):
-    """The replica that is left has not heard of what the other one has confirmed."""
+    """The replica that is left has not received of what the other one has confirmed."""
     with Cluster(PRIMARIES, 2, cluster_node_timeout=int(NODE_TIMEOUT_S * 1000),
                  repl_timeout=3, repl_ping_replica_period=1) as cluster:
         trial = Trial(args.program, cluster, folder, args.seed,
@@ -532,23 +532,23 @@ def lossy_trial(args, folder):
             stalled, other = cluster.replicas_of(primary)
             trial.load.start()
             time.sleep(REST_S)
-            trial.tell("%r is stalled" % stalled)
+            trial.log("%r is stalled" % stalled)
             stalled.stall()
             # Until its primary gives it up: what is on its way to it would arrive later.
             eventually(lambda: int(primary.info("replication")["connected_slaves"]) == 1,
                        "the stalled replica is given up")
-            trial.tell("%r is given up" % stalled)
+            trial.log("%r is given up" % stalled)
             time.sleep(1)
             primary.kill()
             other.kill()
             stalled.go_on()
-            trial.tell("%r and %r are killed" % (primary, other))
+            trial.log("%r and %r are killed" % (primary, other))
             cluster.wait_new_primary(primary)
-            trial.tell("%r is the primary" % stalled)
+            trial.log("%r is the primary" % stalled)
             primary.start()
             other.start()
             cluster.wait_whole(patience=120)  # a busy machine misses repl_timeout, and syncs again
-            trial.tell("all is whole")
+            trial.log("all is whole")
             time.sleep(REST_S)
             trial.load.stop()
             judge = trial.finish()

@@ -15,7 +15,7 @@ import unittest
 from on_redis import RedisCase
 from redis_nodes import Cluster, eventually
 
-PATIENT = 15000  # ms: nobody takes over while the primary starts again
+PATIENT = 15000  # ms: no replica takes over while the primary starts again
 
 
 def folder(node):

@@ -85,7 +85,7 @@ class Rights(RedisCase):
         self.assertEqual(self.refusals(), [])
 
     def subscribe(self, api):
-        """Somebody who is not there is to be told."""
+        """A user who is not there  is to be named."""
         made = api.ask("POST", "s/subscriptions", {"subscriber": "http://127.0.0.1:1/"}, status=201)
         mine = "s/subscriptions/" + made["subscription_id"]
         api.ask("PATCH", mine, {"ttl": 900}, status=204)
@@ -97,7 +97,7 @@ class Rights(RedisCase):
         api.ask("DELETE", mine, status=204)
 
     def wait(self, one, other):
-        """What is posted at the other wakes who waits here."""
+        """What is posted at the other wakes a waiter here."""
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             waits = pool.submit(one.claim, "w", headers=WAIT)
             self.eventually(lambda: self.redis.say("PUBSUB", "SHARDCHANNELS"), "it listens")
@@ -109,16 +109,16 @@ class Rights(RedisCase):
                               check=True, timeout=PATIENCE_S).stdout
 
     def test_they_name_each_command_of_the_scripts(self):
-        told = {word[1:].upper() for word in rights() if word[0] == "+"}
+        documented = {word[1:].upper() for word in rights() if word[0] == "+"}
         used = set()
         for folder, _, files in os.walk(SCRIPTS):
             for name in files:
                 with open(os.path.join(folder, name), encoding="utf-8") as f:
                     used |= set(re.findall(r"'([A-Z]{3,})'", f.read()))
         words = {"LIMIT", "WITHSCORES", "WITHVALUES", "COUNT"}  # these are none
-        self.assertEqual(used - told - words, set())
+        self.assertEqual(used - documented - words, set())
         self.assertGreater(len(used - words), 15)
-        self.assertEqual(told - used, {
+        self.assertEqual(documented - used, {
             "FCALL", "FUNCTION|LOAD", "WAIT", "ASKING", "PING", "INFO", "CONFIG|GET",
             "CLUSTER|SLOTS", "CLUSTER|SHARDS", "CLUSTER|INFO", "SSUBSCRIBE", "SUNSUBSCRIBE"})
 

@@ -22,7 +22,7 @@ from redis_nodes import Cluster, eventually, free_port  # noqa: E402
 
 
 class Somewhere(RedisCase):
-    """There is nobody, or it is not Redis."""
+    """Nothing is there, or it is not Redis."""
 
     def test_no_server_listens(self):
         address = "127.0.0.1:%d" % free_port()
@@ -80,7 +80,7 @@ class Somewhere(RedisCase):
 
 
 class Words(RedisCase):
-    """What is said is nonsense: told without asking anybody."""
+    """What is said is nonsense: an error without asking any process."""
 
     def assert_nonsense(self, url, *parts, options=()):
         line = self.refused(url, *parts, options=options, secret=SECRET_IN_URL)
@@ -212,7 +212,7 @@ class Login(RedisCase):
                      secret=SECRET)
 
     def test_a_user_without_rights_to_channels(self):
-        """As it is with a new user of whom nothing is said about channels."""
+        """As it is with a new user without rules about channels."""
         self.say("ACL", "SETUSER", "app", "on", ">" + SECRET, "resetchannels", "~claimd:*",
                  "+@all")
         url = "redis://app:%s@%s" % (SECRET_IN_URL, self.address)
@@ -319,7 +319,7 @@ class Shards(RedisCase):
         self.addCleanup(node.say, "CONFIG", "SET", name, before)
 
     def assert_objection(self, *parts, **parameters):
-        """It is refused, and with unsafe=1 told of only."""
+        """It is refused, and with unsafe=1 endpoint of only."""
         self.refused(self.cluster.url(**parameters), "unsafe=1", *parts)
         api = self.serve(self.cluster.url(**parameters, unsafe=1))
         for part in parts:
@@ -332,16 +332,16 @@ class Shards(RedisCase):
         for node in self.cluster.nodes:  # any will do, a replica too
             self.assert_well(self.serve(node.url(replicas=1)))
 
-    def test_nodes_that_are_told_of_by_name_or_without_a_host(self):
+    def test_nodes_that_are_named_by_name_or_without_a_host(self):
         asked = self.cluster.nodes[0]
         for node in self.cluster.nodes:
             self.set(node, "cluster-announce-hostname", "localhost")
-        for kind, told in (("hostname", "localhost"), ("unknown-endpoint", None)):
+        for kind, endpoint in (("hostname", "localhost"), ("unknown-endpoint", None)):
             for node in self.cluster.nodes:
                 self.set(node, "cluster-preferred-endpoint-type", kind)
-            eventually(lambda told=told: all(part[2][0] == told for part in
-                                             asked.say("CLUSTER", "SLOTS")), "all know it")
-            if told is None:  # then all have the host that was asked, or none
+            eventually(lambda endpoint=endpoint: all(part[2][0] == endpoint for part in
+                                                     asked.say("CLUSTER", "SLOTS")), "all know it")
+            if endpoint is None:  # then all have the host that was asked, or none
                 self.assertEqual({node.host for node in self.cluster.nodes}, {asked.host})
             api = self.serve(asked.url())
             for i in range(20):

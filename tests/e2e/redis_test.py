@@ -60,7 +60,7 @@ class Away(RedisCase):
             self.eventually(lambda: viewer.event()[1]["totals"]["ready"] > 0, "the snapshot has q")
 
     def test_a_short_absence_is_not_noticed(self):
-        """Whoever asks meanwhile waits: patience_ms."""
+        """Requests wait meanwhile, up to patience_ms."""
         node = self.node()
         api = self.serve(node.url(patience_ms=10000))
         api.post("q", 1)
@@ -101,7 +101,7 @@ class Away(RedisCase):
         self.assertEqual(len(bodies), len(set(bodies)))
 
     def test_it_hangs_while_others_wait_for_a_message(self):
-        """Whoever looks after them must not hold up the others."""
+        """Maintenance of them must not hold up the others."""
         node = self.node()
         api = self.serve(node.url(**HANGING), "--workers", "1")
         responses = []
@@ -190,7 +190,7 @@ class Away(RedisCase):
         self.assertEqual(api.bodies("q"), ["kept"])
 
     def test_it_comes_back_empty(self):
-        """Somebody has thrown all away: what was there is gone, and it works."""
+        """All data was deleted: what was there is gone, and it works."""
         node = self.node(appendonly="no")
         api = self.serve(node.url(**QUICK))
         api.post("q", 1)
@@ -233,7 +233,7 @@ class Away(RedisCase):
 
 
 class Meddling(RedisCase):
-    """Somebody else does this and that at the Redis that serves."""
+    """Another program changes the Redis that serves."""
 
     def setUp(self):
         super().setUp()
@@ -262,7 +262,7 @@ class Meddling(RedisCase):
         return False
 
     def meanwhile(self, meddle, seconds=1.0):
-        """Posts and claims while somebody meddles; how many posts had which status."""
+        """Posts and claims while another program meddles; how many posts had which status."""
         over, statuses, posted = threading.Event(), {}, []
 
         def produce(i):
@@ -314,7 +314,7 @@ class Meddling(RedisCase):
         self.assertGreater(statuses[201], 10)
 
     def test_idle_connections_are_killed(self):
-        """Nothing is under way: nobody notices."""
+        """Nothing is under way: no client notices."""
         self.api.post("q", 1)
         for number in range(2, 10):
             self.redis.say("CLIENT", "KILL", "TYPE", "normal")
@@ -485,7 +485,7 @@ class Full(RedisCase):
 class Large(RedisCase):
 
     def test_the_largest_claims_and_pops(self):
-        """As many messages as the options can be told to allow."""
+        """As many messages as the options can allow."""
         api = self.serve(self.node(appendonly="no").url(), "--max-messages-post-size", "1M",
                          "--max-messages-per-claim-or-pop", "10000")
         api.post("q", *range(10000))
@@ -525,7 +525,7 @@ class Two(RedisCase):
         self.one.ask("GET", "q/messages/" + ids[0], status=404)
 
     def assert_woken(self, meddle=None):
-        """Who waits at one is told of a post at the other, whatever was done meanwhile."""
+        """A waiter at one server is notified of a post at the other, whatever came between."""
         got = []
         waiting = threading.Thread(
             target=lambda: got.append(self.one.claim("q", headers=WAIT)))

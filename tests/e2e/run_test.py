@@ -70,15 +70,15 @@ def is_gone(pid):
 def running(*options, **more):
     """A `claimd run` whose command has said "ready"; ended by force, if it is there still."""
     given = {name: more.pop(name) for name in ("script", "command") if name in more}
-    with tempfile.TemporaryFile("w+") as told:
+    with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(words(*options, **given), stdout=subprocess.PIPE,
-                                   stderr=more.pop("stderr", told), text=True,
+                                   stderr=more.pop("stderr", output), text=True,
                                    env=environment(), **more)
-        process.told = lambda: (told.seek(0), told.read())[1]
+        process.output = lambda: (output.seek(0), output.read())[1]
         try:
             line = process.stdout.readline()
             if line != "ready\n":
-                raise RuntimeError("%r, %r" % (line, process.told()))
+                raise RuntimeError("%r, %r" % (line, process.output()))
             process.family = children(process.pid)  # the servers, and the command
             yield process
         finally:
@@ -163,7 +163,7 @@ class Statuses(unittest.TestCase):
             self.assertEqual(done.returncode, status, done.stderr)
             self.assertRegex(done.stderr, "^claimd: %s cannot be run: .*\n$" % command[0])
 
-    def test_wrong_words_are_told(self):
+    def test_wrong_words_are_reported(self):
         for given, said in ((("run",), "needs a command"), (("run", "--"), "needs a command"),
                             (("run", "true"), "needs a command"),
                             (("run", "true", "--", "true"), "true is not an option"),
@@ -195,7 +195,7 @@ class Statuses(unittest.TestCase):
         done = run(command=("echo", "--help", "--", "--instances"))
         self.assertEqual((done.returncode, done.stdout), (0, "--help -- --instances\n"))
 
-    def test_a_server_that_does_not_start_is_told(self):
+    def test_a_server_that_does_not_start_is_reported(self):
         with tempfile.TemporaryDirectory() as folder:
             done = run("--journal", os.path.join(folder, "no", "journal"), command=("true",))
             self.assertEqual(done.returncode, 70, done.stderr)
@@ -281,11 +281,11 @@ os.read(ready, 1)
             os.kill(left, signal.SIGKILL)
             process.stdout.close()
 
-    def test_a_server_that_dies_is_told(self):
+    def test_a_server_that_dies_is_reported(self):
         with running("--fail-on-leak", script=READY + "sys.stdin.read()",
                      stdin=subprocess.PIPE) as process:
             os.kill(process.family[0], signal.SIGKILL)
-            eventually(lambda: "was killed by signal 9" in process.told())
+            eventually(lambda: "was killed by signal 9" in process.output())
             self.assertIsNone(process.poll())  # the command goes on
             process.stdin.close()
             self.assertEqual(process.wait(PATIENCE_S), 70)
@@ -299,10 +299,10 @@ os.read(ready, 1)
 
 
 class Reports(unittest.TestCase):
-    """What ends it while it reports: nobody has to wait for that."""
+    """What ends it while it reports: no process has to wait for that."""
 
     def await_report(self, process):
-        """The command has ended, and somebody else of the family has begun."""
+        """The command has ended, and another process of the family has begun."""
         eventually(lambda: is_gone(process.family[-1]) and
                    set(children(process.pid)) - set(process.family))
         process.family = children(process.pid)
@@ -393,7 +393,7 @@ while True:
                      + "sys.stdin.read()\nask('GET', '/v2/queues')", stdin=subprocess.PIPE) as process:
             process.send_signal(signal.SIGTERM)
             process.stdin.close()
-            self.assertEqual(process.wait(PATIENCE_S), 0, process.told())
+            self.assertEqual(process.wait(PATIENCE_S), 0, process.output())
 
     def test_signals_to_the_whole_group_leave_the_server(self):
         script = ("import signal, time\ngot = []\nsignal.signal(2, lambda *_: got.append(1))\n"
@@ -437,7 +437,7 @@ class Output(unittest.TestCase):
                                   env=environment(), timeout=PATIENCE_S, check=False)
             self.assertEqual(done.returncode, 0)
             with open(out.name, encoding="utf-8") as f:
-                self.assertEqual(f.read(), out.name + "\n")  # it goes through nobody
+                self.assertEqual(f.read(), out.name + "\n")  # it goes through no other process
         done = subprocess.run(words(command=("head", "-c", "1G", "/dev/zero")), check=False,
                               stdout=subprocess.DEVNULL, env=environment(), timeout=PATIENCE_S)
         self.assertEqual(done.returncode, 0)
@@ -473,7 +473,7 @@ except AssertionError:
             self.assertIn(" warn refusing_requests ", done.stderr)
             self.assertNotIn(" info ", done.stderr)
 
-    def test_a_supervisor_is_told_nothing_by_servers(self):
+    def test_a_supervisor_gets_nothing_from_servers(self):
         with tempfile.TemporaryDirectory() as folder, \
                 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
             path = os.path.join(folder, "notify")
@@ -525,7 +525,7 @@ post(url="CLAIMD_URL_2")""", "--instances", "2", "--fail-on-leak", status=1)
         self.assertEqual(lines[2:], ["claimd: 2 leaks: 0 claims, 2 messages never read, "
                                      "0 dead letters"])
 
-    def test_many_are_counted_and_some_are_told(self):
+    def test_many_are_counted_and_some_are_named(self):
         _, lines = self.leaks("""
 for _ in range(150):
     ask("POST", "/v2/queues/jobs/messages", {"messages": 20 * [{"body": 1, "ttl": 3600}]})""")

@@ -72,7 +72,7 @@ class Page(unittest.TestCase):
             with self.subTest(option=name):
                 self.assertEqual(shown[name], default)
 
-    def test_routes_that_are_said_to_be_for_everybody_are(self):
+    def test_routes_that_are_said_to_be_for_every_client_are(self):
         everybody, = re.findall(r"^- \*\*(`.*`) are for everybody", page(), re.M)
         paths = [path.split()[-1] for path in re.findall(r"`([^`]*)`", everybody)]
         self.assertEqual(len(paths), 5)
@@ -111,7 +111,7 @@ class Unit(unittest.TestCase):
             with self.subTest(setting=name):
                 self.assertIn(name, lines)
 
-    def test_all_that_it_forbids_is_told(self):
+    def test_all_that_it_forbids_is_named(self):
         sandbox = unit().split("NoNewPrivileges=")[1].split("[Install]")[0]
         forbidden = re.findall(r"^\w+=.*$", "NoNewPrivileges=" + sandbox, re.M)
         self.assertGreater(len(forbidden), 20)

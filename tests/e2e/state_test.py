@@ -204,8 +204,8 @@ class Dumps(Case):
         self.assertEqual(json.loads(dump.splitlines()[-1]), {"end": 34})
         journal = self.path("journal")
         with Server("--journal", journal) as server:
-            told = self.load(dump, "--url", self.url(server))
-            self.assertEqual(told, "loaded: queues and topics 2, messages 31, "
+            output = self.load(dump, "--url", self.url(server))
+            self.assertEqual(output, "loaded: queues and topics 2, messages 31, "
                                    "subscriptions 0\n")
             self.assertEqual(lines_of(self.dump("--url", self.url(server))), lines_of(dump))
             self.assertIn("another process uses",

@@ -3,7 +3,7 @@
 
     stop_test.py CLAIMD
 
-The store lives in memory, so nobody can look at it when the server has ended. But a request
+The store lives in memory, so no client can look at it when the server has ended. But a request
 in flight is finished while the server drains: an observer sends the heads of its requests
 before the signal and the rest when all producers have been cut off. What it sees is the
 final state.

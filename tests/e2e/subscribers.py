@@ -4,7 +4,7 @@
         one = subscribers.add("name", "silent")
         ... subscribe one.url ...
         one.turn("well")                 # from now on
-        one.heard                        # numbers that it has answered with 200
+        one.received                        # numbers that it has answered with 200
 
 Each listens on a port of its own, so each is a host of its own to who delivers. A message is
 {"n": NUMBER}; everything else that comes is kept as a notice, and answered well whatever the
@@ -85,8 +85,8 @@ class Subscriber:
     def __init__(self, loop, name, manner, context=None):
         self.loop, self.name, self.manner, self.context = loop, name, manner, context
         self.wires = set()
-        self.asked = 0       # times that it was told a message
-        self.heard = []      # numbers of messages that it has answered well
+        self.asked = 0       # messages that it was sent
+        self.received = []      # numbers of messages that it has answered well
         self.notices = []    # other documents
         self.strayed = 0     # requests for other paths than its own
         self.flooded = 0     # bytes that were sent of responses without end
@@ -115,7 +115,7 @@ class Subscriber:
         MANNERS[self.manner](self, wire, document["body"]["n"])
 
     def well(self, wire, number):
-        self.heard.append(number)
+        self.received.append(number)
         wire.respond(200)
 
     def silent(self, _wire, _number):
@@ -187,7 +187,7 @@ class Subscribers:
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
-        # Handshakes and connections that end are what this is about; nobody wants to read of them.
+        # Handshakes and connections that end are what this is about; their errors are noise.
         self.loop.set_exception_handler(lambda *_: None)
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.all = []

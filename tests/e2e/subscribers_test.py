@@ -6,13 +6,13 @@
 All of them confirm; then some misbehave, each in its own way (subscribers.py), messages are
 posted, and the server is killed and started again on its journal. When all who are well have
 everything, those who never are must still be tried. Then these become well, too, and all is
-judged, by what they have heard and by what the server says of their progress:
+judged, by what they have received and by what the server says of their progress:
 
     lost      answered 201, and a working subscriber did not get it
-    order     somebody heard messages in another order, repeats left out
+    order     a client received messages in another order, repeats left out
     repeats   more than REPEATS of a subscriber and kill
-    sum       delivered, given up, fallen out and behind are not what was posted
-    held up   who is well had to wait until the others were given up
+    sum       delivered, failed, dropped and behind are not what was posted
+    held up   a good subscriber had to wait until the others failed for good
     manner    what is to come of this kind of response has not
 
     SUBSCRIBERS_MESSAGES   how many messages (600)
@@ -40,12 +40,12 @@ WELL = 10        # and one more over TLS
 STUCK = ("silent", "trickle", "close", "flood", "expired")  # as long as they are let
 REPEATS = 16     # of a subscriber and kill: UNLOGGED_MAX of src/engine/delivery_ops.c
 BATCH = 20       # messages a post
-AHEAD = 400      # messages that are posted before those who are well have heard them
+AHEAD = 400      # messages that are posted before those who are well have received them
 WAITS = 5        # times that one of them says 429
 FLOOD_MOST = 64 << 20  # bytes that may be on their way of one endless response
 PATIENCE_S = 120  # for anything at all to happen
 KEY = "0123456789abcdef" * 2
-# Tried again once at once, then twice within five seconds, and given up.
+# Retried once at once, then twice within five seconds, then a permanent failure.
 HASTY = {"retries_with_no_delay": 1, "minimum_delay_retries": 0, "minimum_delay": 0,
          "maximum_delay": 10, "maximum_delay_retries": 0}
 STUBBORN = dict(HASTY, retries_with_no_delay=1000)
@@ -155,7 +155,7 @@ class Trial:
     # ------------------------------------------------------------ messages
 
     def least(self):
-        return min(len(one.heard) for one in self.well)
+        return min(len(one.received) for one in self.well)
 
     def post_all(self):
         """On a thread of its own; numbers are not used again for what was not answered."""
@@ -186,13 +186,13 @@ class Trial:
                 self.failures.append("a post is answered %d" % response.status)
 
     def delivered(self):
-        return sum(len(one.heard) for one in self.well)
+        return sum(len(one.received) for one in self.well)
 
     def run(self, kills):
         poster = threading.Thread(target=self.post_all, daemon=True)
         poster.start()
         for i in range(kills):
-            # What was cut off may be heard by nobody, so the last one stays away from the end.
+            # A message that was cut off may be lost, so the last one stays away from the end.
             goal = len(self.well) * self.messages * (i + 1) // (kills + 2)
             until(lambda: self.delivered() >= goal, self.delivered, "before a kill")
             self.kill()
@@ -210,13 +210,13 @@ class Trial:
         return views.get(self.ids[one])
 
     def wait_for_given_up(self):
-        """As long as one of them is not given up for the first time, it has much to get."""
+        """As long as one of them has no permanent failure yet, it has much to get."""
         for one in self.stuck:
             if self.progress(one)["behind"] == 0:
                 self.failures.append("held up: %s was done before" % one.name)
         for one in self.stuck:
             until(lambda: self.progress(one)["given_up"] > 0,
-                  lambda: self.progress(one)["failures"], one.name + " is never given up")
+                  lambda: self.progress(one)["failures"], one.name + " never fails for good")
 
     def recover(self):
         """Those who were stuck are well from now on, and get the rest."""
@@ -224,13 +224,13 @@ class Trial:
             one.turn("well", self.good if one.name == "expired" else None)
         rest = [one for one in self.subscribers.all if one is not self.gone]
         until(lambda: all(self.progress(one)["behind"] == 0 for one in rest),
-              lambda: sum(len(one.heard) for one in rest), "those who are well again")
+              lambda: sum(len(one.received) for one in rest), "those who are well again")
 
-    def judge_heard(self, one):
-        """Who responds well has heard everything, in order. How many repeats."""
-        first = list(dict.fromkeys(one.heard))
+    def judge_received(self, one):
+        """Who responds well has received everything, in order. How many repeats."""
+        first = list(dict.fromkeys(one.received))
         missing = set(self.acknowledged) - set(first)
-        repeats = len(one.heard) - len(first)
+        repeats = len(one.received) - len(first)
         if missing:
             self.failures.append("lost: %d messages of %s" % (len(missing), one.name))
         if first != sorted(first):
@@ -240,8 +240,8 @@ class Trial:
         return repeats
 
     def judge_sums(self):
-        """All count the same; and it is what somebody has heard who has heard everything."""
-        total = len(set(self.well[0].heard))
+        """All count the same; and it is what a subscriber has that received everything."""
+        total = len(set(self.well[0].received))
         for one in self.subscribers.all:
             if one is self.gone:
                 continue
@@ -250,14 +250,16 @@ class Trial:
                 self.failures.append("sum: of %s: %r of %d" % (one.name, p, total))
             if one in self.stuck:
                 # It was well only after the last kill: nothing was repeated.
-                if (p["delivered"] != len(one.heard) or one.heard != sorted(set(one.heard)) or
+                if (p["delivered"] != len(one.received) or
+                        one.received != sorted(set(one.received)) or
                         p["given_up"] == 0 or p["fallen_out"] != 0):
-                    self.failures.append("manner: %s heard %d: %r" % (one.name, len(one.heard), p))
+                    self.failures.append("manner: %s received %d: %r"
+                                         % (one.name, len(one.received), p))
             elif one is self.redirect:
                 if p["given_up"] != total or one.strayed != 0:
                     self.failures.append("manner: of redirections: %r" % p)
-            elif p["delivered"] != total or set(one.heard) != set(self.well[0].heard):
-                self.failures.append("lost: %s heard %d: %r" % (one.name, len(one.heard), p))
+            elif p["delivered"] != total or set(one.received) != set(self.well[0].received):
+                self.failures.append("lost: %s received %d: %r" % (one.name, len(one.received), p))
         return total
 
     def judge_manners(self):
@@ -275,7 +277,7 @@ class Trial:
 
     def judge(self):
         answering = self.well + [self.busy, self.recovering]
-        repeats = [self.judge_heard(one) for one in answering]
+        repeats = [self.judge_received(one) for one in answering]
         total = self.judge_sums()
         self.judge_manners()
         if len(self.acknowledged) < self.messages // 2:
@@ -286,7 +288,7 @@ class Trial:
               (self.kills, sum(repeats), max(repeats)))
         for one in self.stuck + [self.redirect]:
             p = self.progress(one)
-            print("subscribers: %s: %d given up, then %d delivered" %
+            print("subscribers: %s: %d permanent failures, then %d delivered" %
                   (one.name, p["given_up"], p["delivered"]))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What claimd tells whoever started it, by the socket that NOTIFY_SOCKET names (sd_notify).
+"""What claimd reports to its supervisor, by the socket that NOTIFY_SOCKET names (sd_notify).
 
     supervisor_test.py CLAIMD
 """
@@ -54,18 +54,18 @@ class Supervised(JournalCase):
                              env=self.environment(), **more)
         return self.server
 
-    def hear(self):
+    def receive(self):
         """The next message, as a dictionary; it may yet have to come."""
         lines = self.ear.recv(4096).decode().split("\n")
         return dict(line.split("=", 1) for line in lines)
 
-    def heard(self):
+    def received(self):
         """All that have come."""
         found = []
         self.ear.setblocking(False)
         try:
             while True:
-                found.append(self.hear())
+                found.append(self.receive())
         except BlockingIOError:
             pass
         self.ear.settimeout(PATIENCE_S)
@@ -73,29 +73,29 @@ class Supervised(JournalCase):
 
     def assert_refused(self, status, part):
         line = self.refused(status, part, popen={"env": self.environment()})
-        heard = self.heard()
-        self.assertEqual(heard[-1], {"STATUS": line[len("claimd: "):]})
-        self.assertEqual([message for message in heard if "READY" in message], [])
-        return heard
+        received = self.received()
+        self.assertEqual(received[-1], {"STATUS": line[len("claimd: "):]})
+        self.assertEqual([message for message in received if "READY" in message], [])
+        return received
 
 
 class Notices(Supervised):
     def test_it_is_ready_and_it_stops(self):
         for options in ((), ("--journal", "none")):
             server = self.start(*options)
-            *before, ready = self.heard()  # it has said that it listens: all has come
+            *before, ready = self.received()  # it has said that it listens: all has come
             where = server.ready.removeprefix("claimd ").strip()
             self.assertEqual(ready, {"READY": "1", "STATUS": where})
             self.assertEqual(len(before), 0 if options else 1)
             self.stop()
-            self.assertEqual(self.heard(), [
+            self.assertEqual(self.received(), [
                 {"STOPPING": "1", "STATUS": "draining, for 8 s at most"}])
 
     def test_it_tells_of_every_place_where_it_listens(self):
         server = self.start(listen="127.0.0.1:0,metrics:127.0.0.1:0")
         lines = [server.ready, server.process.stdout.readline()]
         places = [line.removeprefix("claimd listening on ").strip() for line in lines]
-        self.assertEqual(self.heard()[-1]["STATUS"], "listening on " + ", ".join(places))
+        self.assertEqual(self.received()[-1]["STATUS"], "listening on " + ", ".join(places))
         self.assertEqual(len(set(places)), 2)
 
     def test_it_listens_when_it_says_so_and_the_descriptor_comes_after(self):
@@ -104,20 +104,20 @@ class Notices(Supervised):
         self.start("--ready-fd", str(writing), pass_fds=[writing])
         os.close(writing)
         self.assertIn(b"listening", os.read(reading, 1000))
-        self.assertEqual(self.heard()[-1]["READY"], "1")
+        self.assertEqual(self.received()[-1]["READY"], "1")
         self.assertEqual(self.server.ask("GET", "/v2/ping").status, 204)
 
 
 class Reloads(Supervised):
     def reload(self):
         """What is said of a SIGHUP."""
-        self.heard()
+        self.received()
         self.server.process.send_signal(signal.SIGHUP)
-        begun = self.hear()
+        begun = self.receive()
         self.assertEqual((begun["RELOADING"], begun["STATUS"]), ("1", "reloading"))
         # Which of two reloads is meant, systemd tells by the time.
         self.assertLessEqual(int(begun["MONOTONIC_USEC"]), time.monotonic_ns() // 1000)
-        over = self.hear()
+        over = self.receive()
         self.assertEqual(over.pop("READY"), "1")
         return over
 
@@ -138,10 +138,10 @@ class Reloads(Supervised):
 
     def test_a_reload_in_the_midst_of_maintenance_does_not_hide_it(self):
         self.start()
-        self.heard()
+        self.received()
         self.server.process.send_signal(signal.SIGUSR1)
         maintenance = {"STATUS": "maintenance: posts are refused"}
-        self.assertEqual(self.hear(), maintenance)
+        self.assertEqual(self.receive(), maintenance)
         self.assertEqual(self.reload(), maintenance)
 
 
@@ -149,24 +149,24 @@ class Watchdog(Supervised):
     def test_an_idle_server_notifies_the_watchdog(self):
         self.more = {"WATCHDOG_USEC": "200000"}
         self.start("--journal", "none")
-        while "READY" not in self.hear():
+        while "READY" not in self.receive():
             continue
         for _ in range(5):
-            self.assertEqual(self.hear(), {"WATCHDOG": "1"})
+            self.assertEqual(self.receive(), {"WATCHDOG": "1"})
 
     def test_a_server_that_stands_still_says_nothing(self):
         """All of its threads do: which of them hangs is a matter of unit/main/watchdog."""
         self.more = {"WATCHDOG_USEC": "100000"}
         self.start("--journal", "none")
-        while "WATCHDOG" not in self.hear():
+        while "WATCHDOG" not in self.receive():
             continue
         self.server.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.server.process.pid, os.WSTOPPED | os.WNOWAIT)
-        self.heard()
+        self.received()
         time.sleep(0.5)
-        self.assertEqual(self.heard(), [])
+        self.assertEqual(self.received(), [])
         self.server.process.send_signal(signal.SIGCONT)
-        self.assertEqual(self.hear(), {"WATCHDOG": "1"})
+        self.assertEqual(self.receive(), {"WATCHDOG": "1"})
 
 
 class Replays(Supervised):
@@ -177,12 +177,12 @@ class Replays(Supervised):
             response = self.server.ask("POST", "/v2/queues/q/messages", body)
             self.assertEqual(response.status, 201, response)
         self.crash()
-        self.heard()
+        self.received()
 
     def test_a_replay_comes_before_it_is_ready(self):
         self.fill(posts=1)
         self.start()
-        replaying, ready = self.heard()
+        replaying, ready = self.received()
         self.assertEqual(replaying["STATUS"], "replaying the journal")
         self.assertGreaterEqual(int(replaying["EXTEND_TIMEOUT_USEC"]), 60_000_000)
         self.assertEqual(ready["READY"], "1")
@@ -200,13 +200,13 @@ class Replays(Supervised):
         process = subprocess.Popen([CLAIMD, "--journal", self.path, "--listen", "127.0.0.1:0"],
                                    env=self.environment(), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, preexec_fn=lambda: os.nice(19))
-        self.assertEqual(self.hear()["STATUS"], "replaying the journal")
+        self.assertEqual(self.receive()["STATUS"], "replaying the journal")
         while not any(name.endswith(".log") for name in open_files(process.pid)):
             self.assertIsNone(process.poll())
         process.send_signal(signal.SIGSTOP)
         time.sleep(1.1)
         process.send_signal(signal.SIGCONT)
-        message = self.hear()
+        message = self.receive()
         process.kill()
         process.wait()
         return message if "READY" not in message else None
@@ -231,18 +231,18 @@ class Failures(Supervised):
         for number in range(3):
             self.post("q", number)
         self.crash()
-        self.heard()
+        self.received()
         segment = self.segments()[0]
         offset, _ = frames(segment)[-2]
         flip(segment, offset + FRAME_HEAD_BYTES)
-        heard = self.assert_refused(3, "damaged")
-        self.assertEqual(heard[0]["STATUS"], "replaying the journal")
+        received = self.assert_refused(3, "damaged")
+        self.assertEqual(received[0]["STATUS"], "replaying the journal")
 
     def test_a_journal_that_fails(self):
         """No file may grow any more, which no disk of ours would say."""
         # Python ignores the signal for that, and so does what it starts then.
         self.start(restore_signals=False)
-        self.heard()
+        self.received()
         self.post("q", "kept")
         self.await_seal()  # which would fail before the post does
         resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, (0, 0))
@@ -251,7 +251,7 @@ class Failures(Supervised):
             self.assertEqual(client.rest(), b"")
         self.assertEqual(self.server.wait(), 4)
         self.server = None
-        message, = self.heard()
+        message, = self.received()
         self.assertEqual(message["ERRNO"], "27")  # EFBIG
         self.assertRegex(message["STATUS"], "^the journal cannot (write|seal): ")
 

@@ -87,7 +87,7 @@ class TestApi(unittest.TestCase):
                       b'{"messages":[{"body":1,"ttl":3600,"delay":1}]}', status=201)
             client = self.waiting(server)
             self.call(server, "PUT", "/claimd/clock", b'{"state":"running"}')
-            self.assertEqual(client.response().status, 201)  # nobody else wakes it
+            self.assertEqual(client.response().status, 201)  # nothing else wakes it
 
     def test_a_journal_is_of_tests_or_not(self):
         with tempfile.TemporaryDirectory(prefix="claimd-testapi-") as folder:

@@ -25,7 +25,7 @@ from waiting import (AT_ONCE_S, LONG, TERMS, Case, Slots, answered, attempts, bo
 
 
 class GoneWhileWaiting(Case):
-    """Whoever is gone gets nothing; the next one gets it, and it counts once."""
+    """A client that is gone gets nothing; the next one gets it, and it counts once."""
 
     options = ("--max-waiters", "3")
 

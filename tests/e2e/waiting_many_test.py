@@ -55,7 +55,7 @@ class VeryMany(Case):
         return crowd
 
     def is_full(self):
-        """Nobody may wait any more."""
+        """No client may wait any more."""
         with self.server.connect() as client:
             client.send(claim("full", 1))
             return applied(client.response()) is None
@@ -114,11 +114,11 @@ class VeryMany(Case):
         self.assertLess(time.monotonic() - begun, 10 + 20 * SANITIZED)
         return empty_handed
 
-    def test_told_to_stop_the_server_responds_to_all(self):
+    def test_asked_to_stop_the_server_responds_to_all(self):
         self.assertEqual(self.stop_with_all(1), MANY)
         self.server.logged("requests_cut_off=0")
 
-    def test_told_twice_it_still_ends_well(self):
+    def test_asked_twice_it_still_ends_well(self):
         self.stop_with_all(2)
 
     def test_killed_while_the_server_stops(self):

@@ -321,7 +321,7 @@ class OnItsWay(Case):
             worker.go_on("when the claim is lost")
             self.assertEqual(worker.says(), ("done", {"job": 1}))
             self.assertEqual(worker.says(), ("undone", {"job": 1}))
-            # Nobody else wanted it: it comes again, and the second message only after it.
+            # No other worker wanted it: it comes again, and the second message only after it.
             self.assertEqual(worker.says(), ("begun", {"job": 1}))
             worker.go_on()
             self.assertEqual(worker.says(), ("done", {"job": 1}))
@@ -343,7 +343,7 @@ class OnItsWay(Case):
             self.assertEqual(worker.says(), ("begun", {"job": 2}))
             self.assert_stops(worker)
 
-    def test_a_worker_that_is_told_to_stop_gives_back_what_it_has_not_begun(self):
+    def test_a_worker_that_has_to_stop_releases_what_it_has_not_begun(self):
         with Listening() as server:
             self.post(server, {"job": 1}, {"job": 2}, {"job": 3})
             worker = self.worker(server)
@@ -384,7 +384,7 @@ class Waiter:
 
 
 class Scripted:
-    """A server that gives the responses it was told to, one after the other."""
+    """A server that gives the responses it was given, one after the other."""
 
     def __init__(self, *responses):
         self.asked = 0

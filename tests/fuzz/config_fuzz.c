@@ -112,23 +112,23 @@ printable(const struct config *config)
 }
 
 /* What a loading has to complain about, and how many lines that should be. */
-struct heard {
+struct config_result {
     struct config_errors errors;
     char *text;
     size_t size;
 };
 
 static void
-listen_to(struct heard *h)
+listen_to(struct config_result *h)
 {
-    *h = (struct heard){.text = NULL};
+    *h = (struct config_result){.text = NULL};
     h->errors.to = open_memstream(&h->text, &h->size);
     fuzz_check(h->errors.to != NULL, "out of memory");
 }
 
 /* Ends it; each complaint must be one line. */
 static void
-check_lines(struct heard *h)
+check_lines(struct config_result *h)
 {
     size_t lines = 0;
 
@@ -147,7 +147,7 @@ expect_round_trip(const struct config *config)
     struct scratch written;
     struct config again;
     enum config_action action;
-    struct heard heard;
+    struct config_result received;
     char option[64];
     char *arguments[] = {(char[]){"claimd"}, option, NULL};
     char *first = NULL, *second = NULL;
@@ -158,11 +158,11 @@ expect_round_trip(const struct config *config)
     config_print(config, written.file);
     (void)fflush(written.file);
     (void)snprintf(option, sizeof(option), "--config=%s", written.path);
-    listen_to(&heard);
-    fuzz_check(config_load(2, arguments, environment, &again, &action, &heard.errors) ==
-                   ST_OK,
+    listen_to(&received);
+    fuzz_check(config_load(2, arguments, environment, &again, &action,
+                           &received.errors) == ST_OK,
                "printed, but refused");
-    check_lines(&heard);
+    check_lines(&received);
     scratch_close(&written);
     to = open_memstream(&first, &size);
     print_values(config, to);
@@ -182,17 +182,17 @@ load(const char *path, struct bytes arguments, struct bytes environment)
     size_t argc = cut_lines(arguments, "claimd", argv);
     struct config config;
     enum config_action action;
-    struct heard heard;
+    struct config_result received;
     enum status st;
 
     (void)cut_lines(environment, NULL, envp);
     /* Last, so that it is this file and no other of the machine that is read. */
     fuzz_check(asprintf(&argv[argc], "--config=%s", path) > 0, "out of memory");
     argv[++argc] = NULL;
-    listen_to(&heard);
-    st = config_load((int)argc, argv, envp, &config, &action, &heard.errors);
-    fuzz_check((st == ST_OK) == (heard.errors.count == 0), "refused without a word");
-    check_lines(&heard);
+    listen_to(&received);
+    st = config_load((int)argc, argv, envp, &config, &action, &received.errors);
+    fuzz_check((st == ST_OK) == (received.errors.count == 0), "refused without a word");
+    check_lines(&received);
     free_lines(argv);
     free_lines(envp);
     if (st != ST_OK || action == ACTION_HELP || action == ACTION_VERSION)

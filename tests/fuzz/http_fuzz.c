@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-    INPUT_MAX = 16384,    /* fits into the socket, so that nobody waits for anybody */
+    INPUT_MAX = 16384,    /* fits into the socket, so that neither side waits */
     INPUTS_A_SERVER = 500 /* then a new one, so that what was posted does not pile up */
 };
 

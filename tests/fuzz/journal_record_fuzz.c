@@ -27,7 +27,7 @@ texts_of(const struct record *record)
     return total;
 }
 
-/* Writes what was read into the room that it would be granted; owned. */
+/* Writes what was read into the space that it would be granted; owned. */
 static uint8_t *
 write_again(const struct record *record, size_t *len)
 {
@@ -41,7 +41,7 @@ write_again(const struct record *record, size_t *len)
     *len = copy.type == RECORD_MARK
                ? record_write_mark(to, &copy.mark, copy.change.now_ms)
                : record_write(to, &copy.change);
-    fuzz_check(*len > 0 && *len <= bound && *len % 8 == 0, "%zu bytes in room for %zu",
+    fuzz_check(*len > 0 && *len <= bound && *len % 8 == 0, "%zu bytes in space for %zu",
                *len, bound);
     return to;
 }

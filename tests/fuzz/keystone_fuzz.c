@@ -1,6 +1,6 @@
 /*
- * What a Keystone responses, and a table of roles. Whoever is let in is who the document says, as
- * jansson reads it, in its project and with no more roles than the table gives; nobody is let in
+ * Responses of a Keystone, and a table of roles. A caller has the identity of the document, as
+ * jansson reads it, in its project and with no more roles than the table gives; no caller is allowed
  * by a document that says it otherwise.
  *
  * Input: the table, and behind a line "%%" the document.
@@ -68,9 +68,9 @@ check_caller(const struct keystone_caller *c, struct bytes table, struct bytes b
 
     if (tree == NULL && bytes_contain(body, bytes_str("\\u0000")))
         return; /* jansson cannot keep it in a name */
-    fuzz_check(json_is_object(token), "let in without a token");
+    fuzz_check(json_is_object(token), "allowed without a token");
     fuzz_check(bytes_equal(c->name, text_of(json_object_get(token, "user"), "id")),
-               "somebody else");
+               "another user");
     if (bytes_present(c->project))
         fuzz_check(bytes_equal(c->project, text_of(project, "id")), "another project");
     else

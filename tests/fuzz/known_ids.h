@@ -23,7 +23,7 @@ struct known_ids {
 /* Learns every id of a response's text that is not known yet, in order. */
 void known_ids_learn(struct known_ids *known, struct bytes text);
 
-/* Appends the text with every @-name replaced; one nobody knows stays as it is. */
+/* Appends the text with every @-name replaced; an unknown one stays as it is. */
 void known_ids_fill(const struct known_ids *known, struct bytes text, struct buf *out);
 
 #endif

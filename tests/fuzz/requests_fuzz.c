@@ -24,7 +24,7 @@
  *
  * "with tokens" there is a list of tokens (and of certificates): "reader", "producer" and so on for
  * the usual project, "all" for every one, "over" that has ended. "with keystone" there is a
- * Keystone besides, as fake_keystone.h has it. Whoever shows nothing of all that comes in nowhere.
+ * Keystone besides, as fake_keystone.h has it. A request without any of these is refused.
  */
 #include "fuzz/fuzz.h"
 #include "fuzz/known_ids.h"
@@ -59,7 +59,7 @@ struct world {
     struct testapi *testapi;
     bool with_testapi;
     struct auth *auth;         /* NULL: no identity stub */
-    struct access *access;     /* NULL: nobody is asked for a token */
+    struct access *access;     /* NULL: no tokens */
     struct keystone *keystone; /* NULL: the list says who has one */
     struct fake_keystone fake;
     struct policy policy;
@@ -168,7 +168,7 @@ world_close(struct world *w)
 
 /* ---------------------------------------------------------------------- before it */
 
-/* Lets a user with a project of her own and one without log in, or nobody any more. */
+/* Lets a user with a project of her own and one without log in, or no user any more. */
 static void
 toggle_stub(struct world *w)
 {
@@ -189,7 +189,7 @@ toggle_stub(struct world *w)
 }
 
 static void
-let_in(struct world *w)
+allow_users(struct world *w)
 {
     static const char *const lines[] = {
         "reader reader 480924 never",        "producer producer 480924 never",
@@ -256,7 +256,7 @@ toggle_access(struct world *w, bool with_keystone)
         fuzz_check(keystone_new(&config, &w->keystone) == ST_OK, "no keystone");
         access_use_keystone(w->access, w->keystone);
     }
-    let_in(w);
+    allow_users(w);
     use_certificates(w);
 }
 
@@ -266,7 +266,7 @@ set_policy(struct world *w, struct bytes text)
     struct reason why;
 
     if (policy_read(&w->policy, text, &why) == ST_OK && w->access != NULL)
-        let_in(w);
+        allow_users(w);
 }
 
 static void
@@ -447,7 +447,7 @@ limit_body(const struct world *w, struct request *req)
     req->body_too_large = true;
 }
 
-/* Is there anything in a text that is known to anybody? Keystone's tokens have an @. */
+/* Is there anything in a text that is a known secret? Keystone's tokens have an @. */
 static bool
 is_known(struct bytes text)
 {
@@ -462,7 +462,7 @@ is_known(struct bytes text)
     return memchr(text.data, '@', text.len) != NULL;
 }
 
-/* Whoever shows nothing that is known gets what is for everybody. */
+/* A caller without a known credential gets what is public. */
 static void
 check_stranger(const struct world *w, const struct request *req)
 {

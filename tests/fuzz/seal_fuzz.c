@@ -26,7 +26,7 @@ open_foreign(struct seal *s, const struct seal_scope *scope, struct bytes origin
 
 /*
  * Makes the changes; true if there are any left in the end. Without memcmp(): the fuzzer looks at what
- * that compares, and would learn a sealed body by heart, which is foreign to nobody then.
+ * that compares, and would learn a sealed body by heart, which is known to all then.
  */
 static bool
 change(char *sealed, size_t len, const char *before, struct bytes changes)

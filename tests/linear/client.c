@@ -22,7 +22,7 @@ give_up(const char *what)
     exit(EXIT_FAILURE);
 }
 
-/* False: nobody listens there. */
+/* False: nothing listens there. */
 static bool
 try_to_connect(struct client *c)
 {
@@ -46,7 +46,7 @@ try_to_connect(struct client *c)
 }
 
 /*
- * While the server is being started again nobody listens. Not at once: one that is killed
+ * While the server is being started again nothing listens. Not at once: one that is killed
  * closes its sockets one after the other, and may still seem to listen.
  */
 static void
@@ -128,7 +128,7 @@ receive(struct client *c)
     const char *body = NULL, *length;
 
     while (len < whole) {
-        ssize_t n = recv(c->fd, c->text + len, CLIENT_ROOM - 1 - len, 0);
+        ssize_t n = recv(c->fd, c->text + len, CLIENT_TEXT_MAX - 1 - len, 0);
 
         if (n <= 0) {
             note_break(c, "recv");

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CLIENT_ROOM = 1 << 20 }; /* /metrics has lines for each queue */
+enum { CLIENT_TEXT_MAX = 1 << 20 }; /* /metrics has lines for each queue */
 
 struct client {
     const char *host, *port; /* borrowed */
@@ -24,7 +24,7 @@ struct client {
     pthread_barrier_t *gate;
     const char *prefer;     /* sent with the next exchange; NULL: not */
     const char *key;        /* Idempotency-Key, likewise */
-    char text[CLIENT_ROOM]; /* the last response, then its NUL */
+    char text[CLIENT_TEXT_MAX]; /* the last response, then its NUL */
 };
 
 struct linear_response {

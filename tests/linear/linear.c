@@ -24,7 +24,7 @@
 #include <string.h>
 
 /* Workers; when there are kills each of them leaves as many requests to be placed by trial. */
-enum { FEW = 4, MANY_MORTAL = 8, MANY = 16 };
+enum { FEW = 4, MANY_KILLED = 8, MANY = 16 };
 
 static int
 by_call(const void *a, const void *b)
@@ -125,7 +125,7 @@ static bool
 do_round(struct recording *recording, struct tally *tally)
 {
     static struct history histories[RECORDER_QUEUES];
-    unsigned many = recording->kills > 0 ? MANY_MORTAL : MANY;
+    unsigned many = recording->kills > 0 ? MANY_KILLED : MANY;
     enum verdict verdict;
 
     recording->workers = recording->round % 2 == 0 ? FEW : many;

@@ -68,7 +68,7 @@ shows(const struct model *m, const struct operation *op, size_t limit,
 static bool
 is_free(const struct model *m, size_t at, const struct operation *op)
 {
-    (void)op; /* whoever asks */
+    (void)op; /* the client that asks */
     return m->holder[at] == 0;
 }
 

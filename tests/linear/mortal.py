@@ -8,7 +8,7 @@ from daemon import Daemon
 REFUSED = "cannot be put in order"
 
 
-class Mortal:
+class Killed:
     """A server that is killed and comes back where it was."""
 
     def __init__(self, claimd, *options):

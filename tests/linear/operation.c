@@ -28,7 +28,7 @@ operation_print(const struct operation *op)
     if (op->waits)
         printf(" waiting");
     if (op->stood_ns != 0)
-        printf(", in line by %" PRId64 " us", op->stood_ns / 1000);
+        printf(", in the wait queue by %" PRId64 " us", op->stood_ns / 1000);
     if (op->code == 0)
         printf(" -> no response");
     else

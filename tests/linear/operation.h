@@ -57,14 +57,14 @@ struct operation {
     uint8_t limit;        /* CLAIM, LIST, POP */
     bool include_claimed; /* LIST */
     bool waits;           /* CLAIM, POP: would rather have waited than got nothing */
-    int64_t stood_ns;     /* it waits: it was in line by then; 0: not known */
+    int64_t stood_ns;     /* it waits: it was in the wait queue by then; 0: not known */
 
     /*
      * What was answered; messages: POST, DELETE_MANY and FINISH: what was asked. Without a response
      * (code 0) it has happened between its two instants, or never.
      */
     int code;
-    uint8_t made; /* CLAIM: the new claim, also one that nobody was told of */
+    uint8_t made; /* CLAIM: the new claim, also one whose response was lost */
     uint8_t count;
     uint8_t messages[LINEAR_BATCH]; /* in the order shown */
     uint8_t claimed, total;         /* STATS */

@@ -2,19 +2,19 @@
  * recorder: workers that use a few queues of a real server at the same time, each over a
  * connection of its own, and write down what they saw.
  *
- * They work in windows of a few operations each. Nobody begins the next one before all have
+ * They work in windows of a few operations each. No thread begins the next one before all have
  * ended theirs, and none of the first requests of a window is sent before all have been
  * called. So however the machine shares its time, operations overlap at each beginning, and
  * none overlaps with more than a window has.
  *
- * Some claims and pops wait for a message. When nobody brings one, a feeder does: a worker
- * that posts where somebody has been waiting for a while, and does nothing else. Before that it
+ * Some claims and pops wait for a message. If there is none, a feeder does: a worker
+ * that posts where a client has been waiting for a while, and does nothing else. Before that it
  * asks the server how many requests wait for a message. If these are all that may, and none came or
- * went meanwhile, it notes that each of them is in line (stood_ns).
+ * went meanwhile, it notes that each of them is in the wait queue (stood_ns).
  *
- * If the server is to be killed, whoever has started it is asked for that: a line "kill" goes
+ * If the server is to be killed, the test asks its parent for that: a line "kill" goes
  * out, at some moment of each part of the history and at its end, and a line comes in when it
- * is there again, at the same address and with all that it had. Then somebody looks at all of
+ * is there again, at the same address and with all that it had. Then one thread reads all of
  * it. What was cut off has no response, and ends when its connection broke: the process was gone
  * by then.
  */
@@ -32,7 +32,7 @@ struct recording {
     unsigned workers;
     unsigned operations; /* of each worker: a multiple of `window` */
     unsigned window;     /* of these in a row before it waits for the others */
-    unsigned kills;      /* of the server; not 0: nobody waits for messages */
+    unsigned kills;      /* of the server; not 0: no request waits for messages */
 };
 
 enum { RECORDER_QUEUES = 2 };
@@ -42,7 +42,7 @@ struct history {
     size_t count;
 };
 
-/* Records one history for each queue. The operations leave room for the feeder's. */
+/* Records one history for each queue. The operations leave space for the feeder's. */
 void record(const struct recording *recording, struct history out[RECORDER_QUEUES]);
 
 #endif

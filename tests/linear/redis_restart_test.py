@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-from mortal import REFUSED, Mortal, check  # noqa: E402
+from mortal import REFUSED, Killed, check  # noqa: E402
 from redis_nodes import Node  # noqa: E402
 
 PATIENCE = {"replicas": 0, "patience_ms": 20000}  # longer than a Redis takes to come back
@@ -28,7 +28,7 @@ class Pair:
 
     def __init__(self, claimd, stack, **config):
         self.redis = stack.enter_context(Node(**config))
-        self.servers = [stack.enter_context(Mortal(
+        self.servers = [stack.enter_context(Killed(
             claimd, "--store", self.redis.url(**PATIENCE), "--log-level", "error"))
             for _ in range(2)]
         self.kills = 0

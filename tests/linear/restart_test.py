@@ -18,7 +18,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-from mortal import REFUSED, Mortal, check  # noqa: E402
+from mortal import REFUSED, Killed, check  # noqa: E402
 
 
 def check_one(linear, server, *words):
@@ -33,13 +33,13 @@ def main(claimd, linear, *seeds):
         options = ("--workers", "4", "--shards", shards, "--log-level", "warn")
         with tempfile.TemporaryDirectory(prefix="claimd-linear-") as folder:
             journal = ("--journal", os.path.join(folder, "journal"))
-            with Mortal(claimd, *journal, *options) as server:
+            with Killed(claimd, *journal, *options) as server:
                 for seed in seeds:
                     status, output = check_one(linear, server, seed, rounds, kills)
                     print(output, end="")
                     if status != 0:
                         sys.exit("refused with a journal: status %d" % status)
-        with Mortal(claimd, *options) as server:
+        with Killed(claimd, *options) as server:
             status, output = check_one(linear, server, "1", "1", "1")
         if status == 0 or REFUSED not in output:
             sys.exit("not refused without a journal: %s" % output)

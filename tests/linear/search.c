@@ -17,7 +17,7 @@ struct memory_entry {
 
 struct memory {
     struct memory_entry *entries; /* owned */
-    size_t count, room;
+    size_t count, capacity;
     uint32_t *slots; /* owned; 1 + index of an entry, 0: empty; linear probing */
     size_t mask;
 };
@@ -98,10 +98,10 @@ memory_index(struct memory *m, size_t entry)
 static void
 memory_grow(struct memory *m)
 {
-    m->room = m->room == 0 ? 1024 : m->room * 2;
-    m->entries = must(realloc(m->entries, m->room * sizeof(*m->entries)));
+    m->capacity = m->capacity == 0 ? 1024 : m->capacity * 2;
+    m->entries = must(realloc(m->entries, m->capacity * sizeof(*m->entries)));
     free(m->slots);
-    m->mask = m->room * 2 - 1;
+    m->mask = m->capacity * 2 - 1;
     m->slots = must(calloc(m->mask + 1, sizeof(*m->slots)));
     for (size_t i = 0; i < m->count; i++)
         memory_index(m, i);
@@ -113,7 +113,7 @@ memory_learn(struct memory *m, const struct memory_entry *e)
 {
     size_t slot;
 
-    if (m->count == m->room)
+    if (m->count == m->capacity)
         memory_grow(m);
     slot = entry_hash(e) & m->mask;
     for (; m->slots[slot] != 0; slot = (slot + 1) & m->mask)
@@ -143,7 +143,7 @@ answered(const struct operation *op)
     return op->code != 0;
 }
 
-/* Nobody has to be in the order by the end of an operation that may never have happened. */
+/* No operation has to be in the order by the end of an operation that may never have happened. */
 static int64_t
 ends_ns(const struct operation *op)
 {
@@ -212,7 +212,7 @@ is_done(const struct run *r, size_t op)
     return (r->now.done[op / 64] >> (op % 64) & 1) != 0;
 }
 
-/* Is it sure that `a` was in line before `b`? */
+/* Is it sure that `a` was in the wait queue before `b`? */
 static bool
 is_in_front(const struct operation *a, const struct operation *b)
 {

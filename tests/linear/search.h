@@ -14,7 +14,7 @@
  * 2016).
  *
  * A waiter takes messages behind those that are reserved for the waiters in front of it. Some of
- * them are known: those in line before it was called (stood_ns) that take messages after it in the
+ * them are known: those in the wait queue before it was called (stood_ns) that take messages after it in the
  * order. Any other that overlaps with it may have been in front.
  *
  * Posts are only tried in orders that no response contradicts (seen_order.h), and operations

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A history being written down: operations one after the other unless told otherwise. */
+/* A history being written down: operations one after the other unless asked otherwise. */
 struct script {
     struct operation ops[32];
     size_t count;
@@ -283,7 +283,7 @@ START_TEST(requests_at_the_same_time_may_happen_in_either_order)
 }
 
 /*
- * Two waiters of up to two messages, the first of which was in line before the second was
+ * Two waiters of up to two messages, the first of which was in the wait queue before the second was
  * called, and then a post of three: the second gets this message.
  */
 static void

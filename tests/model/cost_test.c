@@ -80,7 +80,7 @@ START_TEST(a_store_wakes_for_a_dead_letter_with_a_shorter_ttl)
 
         name[4] = (char)('0' + i);
         fixture_open(&f, ENGINE);
-        make_mortal(&f, "q", 1, name, 60);
+        make_dead_lettering(&f, "q", 1, name, 60);
         post_with(&f, 1209600, 0);
         wear_out(&f, 1, 1);
         housekeep(&f);

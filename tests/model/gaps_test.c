@@ -110,7 +110,7 @@ STORE_TEST_WITH(nothing_comes_back_for_a_caller_whose_clock_is_behind,
     post_with(f, 3600, 0);
     wait_s(f, 60);
     get(f, 1, 2);
-    expect(f, 2); /* somebody has seen the end of the first one */
+    expect(f, 2); /* the end was seen of the first one */
     wait_s(f, -2);
     get(f, 1, 2);
     expect(f, 2);
@@ -141,7 +141,7 @@ STORE_TEST_WITH(a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_
 {
     struct store_id first, claim;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     first = take(f, 1); /* keeps the claims of the queue within one node */
     for (int i = 2; i <= 62; i++) {
@@ -157,7 +157,7 @@ STORE_TEST_WITH(a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_
     claim = take(f, 1);
     ck_assert(gap.then == NULL);
     expect(f, 64);
-    expect_only_in(f, 63, "graves");
+    expect_only_in(f, 63, "failed");
     release(f, claim);
     release(f, first);
 }
@@ -312,7 +312,7 @@ look_at_finish(struct fixture *f)
     const bool done = count_in(f, "next") == 1;
 
     ck_assert_uint_eq(count_in(f, "q"), done ? 2 : 4);
-    ck_assert_uint_eq(count_in(f, "graves"), done ? 1 : 0);
+    ck_assert_uint_eq(count_in(f, "failed"), done ? 1 : 0);
     whole++;
 }
 
@@ -326,12 +326,12 @@ START_TEST(others_see_a_finish_as_a_whole)
         struct finishing g;
 
         fixture_open(&f, ENGINE);
-        make_mortal(&f, "q", 3, "graves", STORE_UNSET);
+        make_dead_lettering(&f, "q", 3, "failed", STORE_UNSET);
         post(&f, 4);
         g = finishing_of(&f, take(&f, 4));
         then_delete(&g, 1);
         then_release(&g, 2, 0, "busy");
-        then_bury(&g, 3, "bad");
+        then_dead_letter(&g, 3, "bad");
         then_post(&g, "next", 1);
         in_gap(&f, skip, look_at_finish);
         ck_assert_status(finish(&f, &g), ST_OK);
@@ -341,7 +341,7 @@ START_TEST(others_see_a_finish_as_a_whole)
     ck_assert_uint_gt(whole, 1);
 }
 
-static const char *other_graves; /* the dead-letter queue that another thread sets */
+static const char *other_dead_letter; /* the dead-letter queue that another thread sets */
 
 static void
 change_dead_letter_queue(struct fixture *f)
@@ -351,7 +351,7 @@ change_dead_letter_queue(struct fixture *f)
 
     ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
                      ST_OK);
-    metadata.settings.dead_letter = bytes_str(other_graves);
+    metadata.settings.dead_letter = bytes_str(other_dead_letter);
     ck_assert_status(store_queue_update(f->store, STORE_AT(f->now_ms), &f->queue,
                                         queues.queues[0].version, &metadata),
                      ST_OK);
@@ -370,11 +370,11 @@ START_TEST(a_finish_whose_dead_letter_queue_changes_meanwhile_uses_the_new_one)
             struct finishing g;
 
             fixture_open(&f, ENGINE);
-            make_mortal(&f, "q", 3, names[i], STORE_UNSET);
+            make_dead_lettering(&f, "q", 3, names[i], STORE_UNSET);
             post(&f, 1);
             g = finishing_of(&f, take(&f, 1));
-            then_bury(&g, 1, NULL);
-            other_graves = names[k];
+            then_dead_letter(&g, 1, NULL);
+            other_dead_letter = names[k];
             in_gap(&f, 0, change_dead_letter_queue);
             ck_assert_status(finish(&f, &g), ST_OK);
             gap.then = NULL;
@@ -390,7 +390,7 @@ START_TEST(a_finish_whose_dead_letter_queue_changes_meanwhile_uses_the_new_one)
 static void
 look_at_redrive(struct fixture *f)
 {
-    ck_assert_uint_eq(count_in(f, "q") + count_in(f, "graves"), 100);
+    ck_assert_uint_eq(count_in(f, "q") + count_in(f, "failed"), 100);
     whole++;
 }
 
@@ -401,11 +401,11 @@ START_TEST(a_message_that_goes_back_is_in_one_queue_at_any_time)
     whole = 0;
     for (int skip = 0; skip < 20; skip++) {
         fixture_open(&f, ENGINE);
-        make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+        make_dead_lettering(&f, "q", 1, "failed", STORE_UNSET);
         post(&f, 100);
         wear_out(&f, 100, 1);
         take(&f, 1);
-        use(&f, "graves");
+        use(&f, "failed");
         in_gap(&f, skip, look_at_redrive);
         ck_assert_uint_eq(redrive_all(&f).moved, 100);
         gap.then = NULL;
@@ -420,14 +420,14 @@ STORE_TEST_WITH(a_redrive_looks_at_a_slice_of_the_messages_under_the_lock,
     struct redriven done;
     struct finishing g;
 
-    use(f, "graves");
+    use(f, "failed");
     fill(f, 10 * SLICE, 1); /* which are no dead letters */
-    make_mortal(f, "q", 3, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 3, "failed", STORE_UNSET);
     post(f, 1);
     g = finishing_of(f, take(f, 1));
-    then_bury(&g, 1, NULL);
+    then_dead_letter(&g, 1, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
-    use(f, "graves");
+    use(f, "failed");
     gap.most_looked = 0;
     done = redrive_all(f);
     ck_assert_uint_eq(done.moved, 1);

@@ -311,9 +311,9 @@ do_delete_many(struct history *h, size_t queue)
                      strict ? claim_count : 0);
 }
 
-/* How many bytes the caller has room for: mostly any number. */
+/* How many bytes the caller has space for: mostly any number. */
 static size_t
-some_room(struct history *h)
+some_capacity(struct history *h)
 {
     return chance(h, 80) ? 0 : 1 + below(h, 20 * h->shape->batch);
 }
@@ -358,11 +358,11 @@ do_pop(struct history *h, const struct store_queue *where, struct pair_waiter *w
     const size_t limit = 1 + below(h, h->shape->batch);
 
     some_key(h, 2000 + limit);
-    pair_pop(&h->pair, where, limit, some_room(h), w);
+    pair_pop(&h->pair, where, limit, some_capacity(h), w);
     h->pair.keyed = false;
 }
 
-/* A claim, or a pop, that waits; who waits already asks again. */
+/* A claim, or a pop, that waits; one that waits already tries again. */
 static void
 ask(struct history *h, size_t queue, struct pair_waiter *w)
 {
@@ -376,23 +376,23 @@ ask(struct history *h, size_t queue, struct pair_waiter *w)
         do_pop(h, &where, w);
 }
 
-/* Whoever was told asks, from anywhere in the line on, until nobody has been told. */
+/* Notified waiters try again, from anywhere in the wait queue on, until none is notified. */
 static void
 serve(struct history *h)
 {
     size_t first = below(h, PAIR_WAITERS), quiet = 0;
 
-    pair_expect_told(&h->pair);
+    pair_expect_notified(&h->pair);
     for (size_t i = first; quiet < PAIR_WAITERS; i++) {
         struct pair_waiter *w = &h->pair.waiters[i % PAIR_WAITERS];
 
         quiet++;
-        if (!w->waits || !w->told)
+        if (!w->waits || !w->notified)
             continue;
         ask(h, 0, w);
         quiet = 0;
     }
-    pair_expect_told(&h->pair);
+    pair_expect_notified(&h->pair);
 }
 
 static void
@@ -499,7 +499,7 @@ do_subscription(struct history *h, size_t queue)
     }
 }
 
-/* Something is lent, or something that was is given back, however it went. */
+/* Something is leased, or something that was is given back, however it went. */
 static void
 deliver(struct history *h)
 {
@@ -511,10 +511,10 @@ deliver(struct history *h)
     enum store_outcome outcome = outcomes[below(h, chance(h, 20) ? 7 : 6)];
     int64_t again_ms = h->pair.now_ms + between(h, -1, 20000);
 
-    if (chance(h, 60) && pair_lend(&h->pair))
+    if (chance(h, 60) && pair_lease_next(&h->pair))
         return;
-    if (h->pair.lent_count > 0)
-        pair_give(&h->pair, below(h, h->pair.lent_count), outcome, again_ms);
+    if (h->pair.leased_count > 0)
+        pair_give(&h->pair, below(h, h->pair.leased_count), outcome, again_ms);
 }
 
 /* ---------------------------------------------------------------------- failing jobs */
@@ -655,7 +655,7 @@ do_operation(struct history *h, enum operation op, size_t queue)
         do_delete_many(h, queue);
         break;
     case OP_POP:
-        pair_pop(&h->pair, &where, 1 + below(h, h->shape->batch), some_room(h), NULL);
+        pair_pop(&h->pair, &where, 1 + below(h, h->shape->batch), some_capacity(h), NULL);
         break;
     case OP_CLAIM:
         do_claim(h, queue, NULL);

@@ -29,11 +29,11 @@ enum operation {
     OP_PURGE,
     OP_HOUSEKEEP,
     OP_WAIT,  /* a claim or a pop that waits, or asks again */
-    OP_SERVE, /* whoever was told asks again, in any order */
-    OP_LEAVE, /* somebody stops waiting */
+    OP_SERVE, /* notified waiters try again, in any order */
+    OP_LEAVE, /* a client stops waiting */
     OP_GIVE_BACK,
     OP_SUBSCRIBE, /* or whatever else is done with subscriptions */
-    OP_DELIVER,   /* something is lent, or given back */
+    OP_DELIVER,   /* something is leased, or given back */
     OP_FINISH,
     OP_REDRIVE,
     OP_COUNT,

@@ -49,13 +49,13 @@ must(void *block)
     return block;
 }
 
-/* Doubles the room; both tables stay at most half full. */
+/* Doubles the space; both tables stay at most half full. */
 static void
 grow(struct idmap *map)
 {
-    map->room = map->room == 0 ? 256 : map->room * 2;
-    map->slot_count = map->room * 2 + 1;
-    map->pairs = must(realloc(map->pairs, map->room * sizeof(*map->pairs)));
+    map->capacity = map->capacity == 0 ? 256 : map->capacity * 2;
+    map->slot_count = map->capacity * 2 + 1;
+    map->pairs = must(realloc(map->pairs, map->capacity * sizeof(*map->pairs)));
     for (int side = LEFT; side <= RIGHT; side++) {
         free(map->slots[side]);
         map->slots[side] = must(calloc(map->slot_count, sizeof(size_t)));
@@ -67,7 +67,7 @@ grow(struct idmap *map)
 bool
 idmap_learn(struct idmap *map, const struct id_pair *pair)
 {
-    if (map->count == map->room)
+    if (map->count == map->capacity)
         grow(map);
     for (int side = LEFT; side <= RIGHT; side++)
         if (*find_slot(map, side, side_text(pair, side)) != 0)

@@ -19,7 +19,7 @@ struct id_pair {
 
 struct idmap {
     struct id_pair *pairs; /* owned */
-    size_t count, room;
+    size_t count, capacity;
     size_t *slots[2]; /* owned; by left and by right: 1 + index of a pair, 0: empty */
     size_t slot_count;
 };

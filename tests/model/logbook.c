@@ -4,7 +4,7 @@
 
 static enum status
 reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
-        size_t count, size_t bytes, size_t *room)
+        size_t count, size_t bytes, size_t *capacity)
 {
     struct logbook *log = (struct logbook *)observer;
     size_t bound;
@@ -19,25 +19,25 @@ reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint
     bound = record_bound(count, bytes);
     log->granted[kind] += bound;
     log->set_aside += bound;
-    *room += bound;
+    *capacity += bound;
     return ST_OK;
 }
 
 static void
-unreserve(struct store_log *observer, size_t room)
+unreserve(struct store_log *observer, size_t capacity)
 {
     struct logbook *log = (struct logbook *)observer;
 
-    ck_assert_uint_le(room, log->set_aside);
-    log->set_aside -= room;
+    ck_assert_uint_le(capacity, log->set_aside);
+    log->set_aside -= capacity;
 }
 
 static void
 add(struct logbook *log, const uint8_t *record, size_t size)
 {
-    if (log->room - log->len < size) {
-        log->room = 2 * log->room + size;
-        log->bytes = realloc(log->bytes, log->room);
+    if (log->capacity - log->len < size) {
+        log->capacity = 2 * log->capacity + size;
+        log->bytes = realloc(log->bytes, log->capacity);
         ck_assert_ptr_nonnull(log->bytes);
     }
     memcpy(log->bytes + log->len, record, size);
@@ -45,24 +45,24 @@ add(struct logbook *log, const uint8_t *record, size_t size)
     log->next++;
 }
 
-/* The record is written into exactly the room that was granted for its kind, so that ASan
+/* The record is written into exactly the space that was granted for its kind, so that ASan
  * sees more. */
 static uint64_t
-commit_one(struct logbook *log, struct store_change *change, size_t *room)
+commit_one(struct logbook *log, struct store_change *change, size_t *capacity)
 {
     enum store_change_kind kind = change->kind;
     size_t granted = log->granted[kind], size;
     uint8_t *record = malloc(granted);
 
     ck_assert(granted == 0 || record != NULL);
-    log->told[kind]++;
+    log->recorded[kind]++;
     if (log->watch != NULL)
         log->watch(log, change);
     size = record_write(record, change);
     ck_assert_uint_le(size, granted);
     if (size > 0) {
-        ck_assert_uint_ge(*room, size);
-        *room -= size;
+        ck_assert_uint_ge(*capacity, size);
+        *capacity -= size;
         log->set_aside -= size;
         log->granted[kind] -= size;
         add(log, record, size);
@@ -77,9 +77,9 @@ note_group(struct logbook *log, uint64_t first)
 {
     if (log->next - first < 2)
         return;
-    if (log->group_count == log->group_room) {
-        log->group_room = 2 * log->group_room + 16;
-        log->groups = realloc(log->groups, log->group_room * sizeof(*log->groups));
+    if (log->group_count == log->group_capacity) {
+        log->group_capacity = 2 * log->group_capacity + 16;
+        log->groups = realloc(log->groups, log->group_capacity * sizeof(*log->groups));
         ck_assert_ptr_nonnull(log->groups);
     }
     log->groups[log->group_count++] = (struct group){first, log->next};
@@ -95,14 +95,14 @@ logbook_whole(const struct logbook *log, uint64_t lsn)
 }
 
 static uint64_t
-commit(struct store_log *observer, struct store_change *change, size_t *room)
+commit(struct store_log *observer, struct store_change *change, size_t *capacity)
 {
     struct logbook *log = (struct logbook *)observer;
     const uint64_t first = log->next;
     uint64_t lsn = 0;
 
     for (; change != NULL; change = change->then) {
-        uint64_t its = commit_one(log, change, room);
+        uint64_t its = commit_one(log, change, capacity);
 
         lsn = its != 0 ? its : lsn;
     }
@@ -187,7 +187,7 @@ groups_prepend(struct logbook *log, const struct logbook *front)
     free(log->groups);
     log->groups = all;
     log->group_count = count;
-    log->group_room = count + 1;
+    log->group_capacity = count + 1;
 }
 
 void
@@ -204,7 +204,7 @@ logbook_prepend(struct logbook *log, const struct logbook *front)
     free(log->bytes);
     log->bytes = all;
     log->len += front->len;
-    log->room = log->len + 1;
+    log->capacity = log->len + 1;
     log->first = front->first;
     groups_prepend(log, front);
 }

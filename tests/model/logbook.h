@@ -3,7 +3,7 @@
  *
  * Record number n has LSN n, from 1. The records of a group stay together: a cut within one
  * is moved to its begin. A record must fit into what was granted for it,
- * and nothing is told that was not asked for before, but for what needs no record.
+ * and nothing is logged without a reservation, but for what needs no record.
  */
 #ifndef TESTS_MODEL_LOGBOOK_H
 #define TESTS_MODEL_LOGBOOK_H
@@ -16,18 +16,18 @@
 struct logbook {
     struct store_log observer;
     uint8_t *bytes; /* owned: the records from LSN `first` on */
-    size_t len, room;
+    size_t len, capacity;
     uint64_t first, next; /* LSNs */
     size_t granted[STORE_CHANGE_KINDS];
     size_t set_aside;
     struct random *random; /* NULL: nothing is refused */
     unsigned refuse;       /* percent */
     bool refused;          /* since it was last said not to */
-    uint64_t told[STORE_CHANGE_KINDS];
+    uint64_t recorded[STORE_CHANGE_KINDS];
     struct group {
         uint64_t first, end; /* LSNs of changes that are in the log together */
     } * groups;              /* owned, in order */
-    size_t group_count, group_room;
+    size_t group_count, group_capacity;
 
     /* Told of each change with a record, if it is there. */
     void (*watch)(struct logbook *log, const struct store_change *change);

@@ -204,7 +204,7 @@ dead_letters(struct scene *s, int size)
     struct store_settings settings = STORE_SETTINGS_INIT;
 
     settings.max_claim_count = 1;
-    settings.dead_letter = bytes_str("graves");
+    settings.dead_letter = bytes_str("failed");
     make_queue(&s->f, &settings);
     post(&s->f, size + 1);
     release(&s->f, take(&s->f, (size_t)size + 1));
@@ -228,7 +228,7 @@ failing(struct scene *s, int size)
 {
     struct finishing g;
 
-    make_mortal(&s->f, "q", 3, "graves", STORE_UNSET);
+    make_dead_lettering(&s->f, "q", 3, "failed", STORE_UNSET);
     post(&s->f, 6);
     g = finishing_of(&s->f, take(&s->f, 1));
     then_release(&g, 1, 0, "an older reason");
@@ -236,7 +236,7 @@ failing(struct scene *s, int size)
     while (size-- > 0) {
         post_with(&s->f, 3600, 0);
         g = finishing_of(&s->f, take(&s->f, 7));
-        then_bury(&g, s->f.posted, "another");
+        then_dead_letter(&g, s->f.posted, "another");
         for (int i = 1; i <= 6; i++) {
             then_release(&g, i, 0, NULL);
             g.items[i].uncounted = true;
@@ -246,12 +246,12 @@ failing(struct scene *s, int size)
     keep(s, take(&s->f, 6));
 }
 
-/* Dead letters in "graves", which is the queue now. */
+/* Dead letters in "failed", which is the queue now. */
 static void
 fallen(struct scene *s, int size)
 {
     failing(s, size + 1);
-    use(&s->f, "graves");
+    use(&s->f, "failed");
 }
 
 static void
@@ -260,7 +260,7 @@ fallen_to_a_queue_in_use(struct scene *s, int size)
     failing(s, 30);
     use(&s->f, "other");
     messages(s, size);
-    use(&s->f, "graves");
+    use(&s->f, "failed");
 }
 
 /* ---------------------------------------------------------------------- acting */
@@ -296,7 +296,7 @@ act_create(struct scene *s)
     struct store_metadata metadata = {bytes_str("{\"a\":1}"), STORE_SETTINGS_INIT};
     bool created;
 
-    metadata.settings.dead_letter = bytes_str("graves");
+    metadata.settings.dead_letter = bytes_str("failed");
     return store_queue_create(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, &metadata,
                               &created);
 }
@@ -410,18 +410,18 @@ act_query(struct scene *s)
 }
 
 static struct store_wakeup *
-not_heard(struct store_listener *listener, enum store_notification notification)
+not_received(struct store_listener *listener, enum store_notification notification)
 {
     (void)listener, (void)notification;
     return NULL;
 }
 
-/* A claim, or a pop, by somebody who waits if there is nothing; then leaves. */
+/* A claim, or a pop, by a waiter if there is nothing; then leaves. */
 static enum status
 act_as_waiter(struct scene *s, bool pops)
 {
     const struct store_terms terms = {300, 60};
-    struct store_listener listener = {.notify = not_heard};
+    struct store_listener listener = {.notify = not_received};
     struct store_waiter place = {.listener = &listener};
     struct store_op op = {.now_ms = s->f.now_ms, .waiter = &place};
     struct store_batch shown = STORE_BATCH_INIT;
@@ -553,8 +553,8 @@ finish_all(struct scene *s, const char *first, const char *second)
     then_delete(&g, 1);
     then_release(&g, 2, 10, "busy");
     then_release(&g, 3, 0, NULL);
-    then_bury(&g, 4, NULL);
-    then_bury(&g, 5, "bad");
+    then_dead_letter(&g, 4, NULL);
+    then_dead_letter(&g, 5, "bad");
     then_post(&g, first, 2);
     then_post(&g, second, 4);
     then_renew(&g, 600, 60);
@@ -570,9 +570,9 @@ act_finish(struct scene *s)
 }
 
 static enum status
-act_finish_to_graves(struct scene *s)
+act_finish_to_dead_letters(struct scene *s)
 {
-    return finish_all(s, "another", "graves");
+    return finish_all(s, "another", "failed");
 }
 
 static enum status
@@ -631,8 +631,8 @@ static const struct situation situations[] = {
     {"waiting for a queue that does not exist", queues, act_wait, 40, 8, false},
     {"waiting in an empty queue", messages, act_wait, 0, 1, false},
     {"waiting to pop", messages, act_wait_to_pop, 0, 1, false},
-    {"a claim by somebody who would wait", messages, act_wait, 70, 7, false},
-    {"burying by somebody who would wait", dead_letters, act_wait, 100, 9, true},
+    {"a claim by a request that would wait", messages, act_wait, 70, 7, false},
+    {"dead-lettering by a request that would wait", dead_letters, act_wait, 100, 9, true},
     {"the first message of the store", nothing, act_post_one, 0, 1, false},
     {"the first message of a queue", messages, act_post_one, 0, 1, false},
     {"a post that makes its queue among others", queues, act_post_one, 40, 1, false},
@@ -657,12 +657,12 @@ static const struct situation situations[] = {
     {"loading more of a claim", loaded, act_load_more, 0, 1, false},
     {"the first subscription of the store", nothing, act_subscribe, 0, 1, false},
     {"a subscription beside others", subscribers, act_subscribe, 70, 1, false},
-    {"a post that is told", subscribers, act_post_one, 5, 1, false},
-    {"many posts that are told", subscribers, act_post_many, 5, 1, false},
+    {"a post with subscribers", subscribers, act_post_one, 5, 1, false},
+    {"many posts with subscribers", subscribers, act_post_many, 5, 1, false},
     {"changing a subscription", one_subscriber, act_change_subscription, 0, 1, false},
     {"a finish", failing, act_finish, 60, 6, false},
-    {"a finish that posts to the dead-letter queue", failing, act_finish_to_graves, 60, 6,
-     false},
+    {"a finish that posts to the dead-letter queue", failing, act_finish_to_dead_letters,
+     60, 6, false},
     {"putting dead letters back", fallen, act_redrive, 50, 7, false},
     {"putting dead letters into a queue that is made", fallen, act_redrive_to_a_new_queue,
      50, 10, false},
@@ -681,7 +681,7 @@ TEST_CASE("sweep");
 static uint64_t
 count_messages(struct scene *s)
 {
-    static const char *const names[] = {"q", "graves"};
+    static const char *const names[] = {"q", "failed"};
     struct store_queue back = s->f.queue;
     uint64_t total = 0;
 
@@ -873,7 +873,7 @@ START_TEST(dead_letters_are_buried_over_the_budget)
     mem_set_budget(s.f.mem, 1);
     take(&s.f, 3);
     expect(&s.f, 82, 83, 84);
-    use(&s.f, "graves");
+    use(&s.f, "failed");
     expect_stats(&s.f, 0, 81);
     fixture_close(&s.f);
 }
@@ -890,10 +890,10 @@ START_TEST(jobs_are_finished_and_put_back_over_the_budget)
     g = finishing_of(&s.f, s.claims[0]);
     then_delete(&g, 1);
     then_release(&g, 2, 10, "busy");
-    then_bury(&g, 3, "bad");
+    then_dead_letter(&g, 3, "bad");
     then_renew(&g, 60, 60);
     ck_assert_status(finish(&s.f, &g), ST_OK);
-    use(&s.f, "graves");
+    use(&s.f, "failed");
     ck_assert_uint_eq(redrive_all(&s.f).moved, 4);
     fixture_close(&s.f);
 }

@@ -20,7 +20,7 @@ step(struct history *h)
 {
     struct store_op op;
     size_t queue = story_below(&h->story, STORY_QUEUES);
-    uint64_t changes = h->r.changes, moves = h->r.told[STORE_CHANGE_MOVE];
+    uint64_t changes = h->r.changes, moves = h->r.recorded[STORE_CHANGE_MOVE];
     enum status st;
 
     story_move_time(&h->story); /* dead letters may move */
@@ -34,7 +34,7 @@ step(struct history *h)
     if (st == ST_UNAVAILABLE)
         ck_assert(h->r.refused);
     /* But for dead letters, which may have moved, a refusal changes nothing. */
-    if (st != ST_OK && moves == h->r.told[STORE_CHANGE_MOVE])
+    if (st != ST_OK && moves == h->r.recorded[STORE_CHANGE_MOVE])
         ck_assert_uint_eq(changes, h->r.changes);
     ck_assert_uint_le(op.lsn, h->r.lsn);
     if (st != ST_NO_MEMORY) /* which it may have said before it saw anything */
@@ -65,14 +65,14 @@ open_observed(struct history *h, uint64_t seed)
 /* The first kind of change that no history had; STORE_CHANGE_KINDS: they had all. STATE and
  * FEED are left out: only checkpoints have them. */
 static size_t
-missing_kind(const uint64_t told[STORE_CHANGE_KINDS])
+missing_kind(const uint64_t recorded[STORE_CHANGE_KINDS])
 {
     for (size_t i = STORE_CHANGE_QUEUE; i < STORE_CHANGE_KINDS; i++) {
         if (i == STORE_CHANGE_STATE)
             i = STORE_CHANGE_RETRY;
         if (i == STORE_CHANGE_LOGGED)
             i = STORE_CHANGE_EXPIRED;
-        if (told[i] == 0)
+        if (recorded[i] == 0)
             return i;
     }
     return STORE_CHANGE_KINDS;
@@ -87,11 +87,11 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
     struct random seeds = {random_seed(test)};
     const uint64_t operations = random_operations(6000);
     static struct history h;
-    uint64_t told[STORE_CHANGE_KINDS] = {0}, told_transient = 0;
+    uint64_t recorded[STORE_CHANGE_KINDS] = {0}, recorded_transient = 0;
 
     for (uint64_t done = 0;
          done < operations ||
-         ((missing_kind(told) < STORE_CHANGE_KINDS || told_transient == 0) &&
+         ((missing_kind(recorded) < STORE_CHANGE_KINDS || recorded_transient == 0) &&
           done < operations + MORE * HISTORY);) {
         open_observed(&h, random_next(&seeds));
         h.r.refuse = refuse;
@@ -103,18 +103,18 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
         }
         replica_compare(&h.story.f, &h.r);
         for (size_t i = 0; i < STORE_CHANGE_KINDS; i++)
-            told[i] += h.r.told[i];
+            recorded[i] += h.r.recorded[i];
         if (refuse == 0)
             ck_assert_uint_eq(h.r.lone_keys, 0);
-        told_transient += h.r.told_transient;
+        recorded_transient += h.r.recorded_transient;
         fixture_close(&h.story.f);
     }
-    ck_assert_msg(missing_kind(told) == STORE_CHANGE_KINDS,
-                  "no history had a change of kind %zu", missing_kind(told));
-    ck_assert_uint_gt(told_transient, 0);
+    ck_assert_msg(missing_kind(recorded) == STORE_CHANGE_KINDS,
+                  "no history had a change of kind %zu", missing_kind(recorded));
+    ck_assert_uint_gt(recorded_transient, 0);
 }
 
-START_TEST(a_replica_of_what_was_told_is_what_the_engine_shows)
+START_TEST(a_replica_of_the_changes_is_what_the_engine_shows)
 {
     run("observer", 0, 0);
 }
@@ -139,7 +139,7 @@ finish_without_memory(struct history *h, uint64_t nth, struct finishing *g,
     bool failed;
 
     open_observed(h, 1);
-    make_mortal(f, "a", 1, "b", STORE_UNSET);
+    make_dead_lettering(f, "a", 1, "b", STORE_UNSET);
     post(f, 2);
     *g = finishing_of(f, take(f, 2));
     then_delete(g, 1);
@@ -209,7 +209,7 @@ LOOP_TEST(a_finish_reserves_the_numbers_of_its_post_and_of_its_dead_letters, 2)
     use(f, "c");
     make_queue(f, &set);
     use_numbers(f, (1 << 20) - left);
-    make_mortal(f, "a", 1, "c", STORE_UNSET);
+    make_dead_lettering(f, "a", 1, "c", STORE_UNSET);
     post(f, 1);
     g = finishing_of(f, take(f, 1));
     then_release(&g, 1, 0, "busy");

@@ -71,7 +71,7 @@ pair_close(struct pair *p)
 {
     for (size_t i = 0; i < PAIR_WAITERS; i++)
         pair_leave(p, &p->waiters[i]);
-    while (p->lent_count > 0)
+    while (p->leased_count > 0)
         pair_give(p, 0, STORE_OUTCOME_PERMANENT_FAILURE, 0);
     store_close(p->twin);
     store_close(p->engine);
@@ -226,7 +226,7 @@ agree_batch(const struct pair *p, const struct store_batch *twin,
 /* ---------------------------------------------------------------------- waiting */
 
 static struct store_wakeup *
-told_by_engine(struct store_listener *listener, enum store_notification notification)
+notified_by_engine(struct store_listener *listener, enum store_notification notification)
 {
     struct pair_waiter *w = container_of(listener, struct pair_waiter, engine_listener);
 
@@ -234,7 +234,7 @@ told_by_engine(struct store_listener *listener, enum store_notification notifica
     if (notification == STORE_GONE)
         w->gone = true;
     else
-        w->told = true;
+        w->notified = true;
     return NULL;
 }
 
@@ -252,10 +252,10 @@ ops_of(const struct pair *p, const struct store_queue *queue, struct pair_waiter
         v.twin.key = v.engine.key = &p->key;
     if (w == NULL)
         return v;
-    w->engine_listener.notify = told_by_engine; /* the twin tells nobody */
+    w->engine_listener.notify = notified_by_engine; /* the twin notifies no listener */
     w->twin.listener = &w->twin_listener;
     w->engine.listener = &w->engine_listener;
-    w->told = w->gone = false;
+    w->notified = w->gone = false;
     w->queue = *queue;
     v.twin.waiter = &w->twin;
     v.engine.waiter = &w->engine;
@@ -286,15 +286,16 @@ agree_waiting(const struct pair *p, enum status st, const struct pair_ops *v,
     if (w == NULL)
         return;
     pair_agree(p, "waits", v->twin.waits, v->engine.waits);
-    pair_agree(p, "in line", w->twin.waitqueue != NULL, w->engine.waitqueue != NULL);
+    pair_agree(p, "in the wait queue", w->twin.waitqueue != NULL,
+               w->engine.waitqueue != NULL);
     w->waits = w->twin.waitqueue != NULL;
     if (st != ST_OK)
-        w->told = true; /* a refusal changes nothing: it has to ask again */
+        w->notified = true; /* a refusal changes nothing: it has to ask again */
     if (!w->waits)
         w->engine.home = NULL; /* next time it may be for another queue */
 }
 
-/* Whoever waited for a queue that is gone has been told. */
+/* Waiters of a queue that is gone have been notified. */
 static void
 see_who_is_gone(struct pair *p)
 {
@@ -303,7 +304,7 @@ see_who_is_gone(struct pair *p)
 
         if (!w->waits)
             continue;
-        pair_agree(p, "out of the line", w->twin.waitqueue == NULL,
+        pair_agree(p, "out of the wait queue", w->twin.waitqueue == NULL,
                    w->engine.waitqueue == NULL);
         pair_agree(p, "told that the queue is gone", w->twin.waitqueue == NULL, w->gone);
         w->waits = w->twin.waitqueue != NULL;
@@ -325,14 +326,14 @@ pair_leave(struct pair *p, struct pair_waiter *w)
 }
 
 void
-pair_expect_told(struct pair *p)
+pair_expect_notified(struct pair *p)
 {
     while (pair_housekeep(p) <= p->now_ms)
         continue;
     for (size_t i = 0; i < PAIR_WAITERS; i++) {
         const struct pair_waiter *w = &p->waiters[i];
 
-        if (w->waits && !w->told && twin_calls(p->twin, &w->twin, p->now_ms))
+        if (w->waits && !w->notified && twin_calls(p->twin, &w->twin, p->now_ms))
             pair_fail(p, "a waiter is left waiting");
     }
 }
@@ -502,7 +503,7 @@ static void
 agree_population(const struct pair *p, const struct store_population *twin,
                  const struct store_population *engine)
 {
-    pair_agree(p, "claimable", (int64_t)twin->claimable, (int64_t)engine->claimable);
+    pair_agree(p, "ready", (int64_t)twin->ready, (int64_t)engine->ready);
     pair_agree(p, "claimed", (int64_t)twin->claimed, (int64_t)engine->claimed);
     pair_agree(p, "delayed", (int64_t)twin->delayed, (int64_t)engine->delayed);
     pair_agree(p, "dead letters", (int64_t)twin->dead_letters,
@@ -632,7 +633,7 @@ agree_flow(const struct pair *p, const struct store_metrics *f)
 
     pair_agree(p, "messages that came, and that are or went",
                (int64_t)f->counts[STORE_COUNT_POSTED],
-               (int64_t)(all->claimable + all->claimed + all->delayed +
+               (int64_t)(all->ready + all->claimed + all->delayed +
                          f->counts[STORE_COUNT_DELETED] + f->counts[STORE_COUNT_POPPED] +
                          f->counts[STORE_COUNT_EXPIRED] +
                          f->counts[STORE_COUNT_DROPPED]));
@@ -832,16 +833,16 @@ pair_delete_many(struct pair *p, const struct store_queue *queue,
 }
 
 void
-pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t room,
+pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t capacity,
          struct pair_waiter *w)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
     struct pair_ops v = ops_of(p, queue, w);
     enum status st;
 
-    pair_note(p, queue, "%spop %zu room %zu waiter %d", key_mark(p), limit, room,
+    pair_note(p, queue, "%spop %zu space %zu waiter %d", key_mark(p), limit, capacity,
               w == NULL ? -1 : (int)(w - p->waiters));
-    twin.capacity = engine.capacity = room;
+    twin.capacity = engine.capacity = capacity;
     st =
         pair_agree_status(p, store_message_pop(p->twin, &v.twin, queue, limit, &twin),
                           store_message_pop(p->engine, &v.engine, queue, limit, &engine));
@@ -1015,7 +1016,7 @@ pair_audit(struct pair *p)
 {
     if (!store_audit(p->engine))
         pair_fail(p, "the engine's audit failed");
-    /* Redis settles when somebody asks; it is not the store that has to wake up. */
+    /* Redis settles on the next operation; it is not the store that has to wake up. */
     if (p->redis == NULL &&
         store_next_ms(p->engine) > twin_next_deadline(p->twin, p->now_ms))
         pair_fail(p, "the engine would sleep past a deadline");

@@ -13,15 +13,15 @@ struct redis_server;
 
 #define PAIR_TRACE 40 /* how many operations a failure shows */
 
-enum { PAIR_WAITERS = 48, PAIR_FENCES = 256, PAIR_LENT = 8 };
+enum { PAIR_WAITERS = 48, PAIR_FENCES = 256, PAIR_LEASES = 8 };
 
-/* Somebody who waits on both sides for messages of one queue. */
+/* A waiter on both sides for messages of one queue. */
 struct pair_waiter {
     struct store_waiter twin, engine;
     struct store_listener twin_listener, engine_listener;
     struct store_queue queue; /* whose texts outlive the waiting */
-    bool waits;               /* in line, on both sides */
-    bool told;                /* by the engine, since it asked last, that messages came */
+    bool waits;               /* in the wait queue, on both sides */
+    bool notified;            /* by the engine, since it asked last, that messages came */
     bool gone;                /* likewise, that the queue was deleted */
 };
 
@@ -31,8 +31,8 @@ struct pair_fence {
     uint64_t last;
 };
 
-/* What both have lent, and not got back. */
-struct pair_lent {
+/* What both have leased, and not got back. */
+struct pair_lease {
     struct store_delivery twin, engine;
 };
 
@@ -45,8 +45,8 @@ struct pair {
     struct pair_waiter waiters[PAIR_WAITERS];
     struct pair_fence fences[PAIR_FENCES];
     size_t fence_count;
-    struct pair_lent lent[PAIR_LENT];
-    size_t lent_count;
+    struct pair_lease leased[PAIR_LEASES];
+    size_t leased_count;
     struct store_key key; /* of the next operation, if it has one */
     bool keyed;
     char key_text[32];
@@ -96,16 +96,16 @@ void pair_get(struct pair *p, const struct store_queue *queue, const struct id_p
 void pair_delete(struct pair *p, const struct store_queue *queue,
                  const struct id_pair *id, const struct id_pair *claim);
 
-/* claims NULL: whoever holds the messages. */
+/* claims NULL: any claim. */
 void pair_delete_many(struct pair *p, const struct store_queue *queue,
                       const struct id_pair *ids, size_t count,
                       const struct id_pair *claims, size_t claim_count);
 /*
- * room: bytes of bodies that may be taken, 0: any number. w: who waits if there is nothing;
- * NULL: nobody.
+ * space: bytes of bodies that may be taken, 0: any number. w: the waiter if there is nothing;
+ * NULL: none.
  */
-void pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t room,
-              struct pair_waiter *w);
+void pair_pop(struct pair *p, const struct store_queue *queue, size_t limit,
+              size_t capacity, struct pair_waiter *w);
 
 /* True if a claim was made. */
 bool pair_claim(struct pair *p, const struct store_queue *queue,
@@ -151,9 +151,9 @@ void
 pair_redrive(struct pair *p, const struct store_queue *queue,
              const struct store_redrive *which, const struct id_pair *ids, size_t count);
 
-/* The messages that a claim holds, at most `room`; how many. */
+/* The messages that a claim holds, at most `space`; how many. */
 size_t pair_held(struct pair *p, const struct store_queue *queue,
-                 const struct id_pair *claim, struct id_pair *out, size_t room);
+                 const struct id_pair *claim, struct id_pair *out, size_t capacity);
 
 /* ------------------------------------------------------------------ subscriptions */
 
@@ -174,21 +174,21 @@ void pair_confirm(struct pair *p, const struct store_queue *queue,
 void pair_unsubscribe(struct pair *p, const struct store_queue *queue,
                       const struct id_pair *id);
 
-/* Has the engine lend something, when it has done all that is due; the twin must lend the
- * same. False: neither has anything, or enough is lent. */
-bool pair_lend(struct pair *p);
+/* Has the engine lease something, when it has done all that is due; the twin must lease the
+ * same. False: neither has anything, or enough is leased. */
+bool pair_lease_next(struct pair *p);
 
-/* Gives back the i-th that is lent. */
+/* Gives back the i-th that is leased. */
 void pair_give(struct pair *p, size_t i, enum store_outcome outcome, int64_t again_ms);
 
 /* Ends a waiter's waiting. */
 void pair_leave(struct pair *p, struct pair_waiter *w);
 
 /*
- * Has the engine do all that is due; then whoever must have been told by now (says the twin)
+ * Has the engine do all that is due; then every waiter that must be notified by now (says the twin)
  * has been.
  */
-void pair_expect_told(struct pair *p);
+void pair_expect_notified(struct pair *p);
 
 /* Lets time pass. Dead letters of claims that expire meanwhile go on the way. */
 void pair_pass(struct pair *p, int64_t until_ms);

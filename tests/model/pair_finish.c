@@ -83,7 +83,7 @@ pair_finish(struct pair *p, const struct store_queue *queue, struct pair_finish 
 
 size_t
 pair_held(struct pair *p, const struct store_queue *queue, const struct id_pair *claim,
-          struct id_pair *out, size_t room)
+          struct id_pair *out, size_t capacity)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
     enum status st;
@@ -97,7 +97,7 @@ pair_held(struct pair *p, const struct store_queue *queue, const struct id_pair 
                                            store_id_bytes(&claim->right), &engine));
     if (st == ST_OK) {
         pair_agree(p, "held", (int64_t)twin.count, (int64_t)engine.count);
-        for (; count < twin.count && count < room; count++)
+        for (; count < twin.count && count < capacity; count++)
             out[count] =
                 (struct id_pair){twin.messages[count].id, engine.messages[count].id};
     }

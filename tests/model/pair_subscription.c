@@ -1,4 +1,4 @@
-/* Subscriptions of a pair, and what both lend of them. */
+/* Subscriptions of a pair, and what both lease of them. */
 #include "model/pair_private.h"
 #include "model/twin.h"
 
@@ -46,7 +46,7 @@ agree_view(const struct pair *p, const struct store_subscription *twin,
     pair_agree(p, "confirmed", twin->confirmed, engine->confirmed);
     pair_agree(p, "delivered", (int64_t)twin->progress.delivered,
                (int64_t)engine->progress.delivered);
-    pair_agree(p, "given up", (int64_t)twin->progress.permanent_failures,
+    pair_agree(p, "permanent failures", (int64_t)twin->progress.permanent_failures,
                (int64_t)engine->progress.permanent_failures);
     pair_agree(p, "fed", fed(&twin->progress), fed(&engine->progress));
     pair_agree(p, "failures", (int64_t)twin->progress.failures,
@@ -143,8 +143,8 @@ pair_unsubscribe(struct pair *p, const struct store_queue *queue,
 /* ---------------------------------------------------------------------- delivery */
 
 static void
-agree_lent(const struct pair *p, const struct store_delivery *twin,
-           const struct store_delivery *engine)
+agree_leased(const struct pair *p, const struct store_delivery *twin,
+             const struct store_delivery *engine)
 {
     pair_agree(p, "notice", twin->notice, engine->notice);
     pair_agree_bytes(p, "subscriber", twin->subscriber, engine->subscriber);
@@ -158,40 +158,41 @@ agree_lent(const struct pair *p, const struct store_delivery *twin,
 }
 
 bool
-pair_lend(struct pair *p)
+pair_lease_next(struct pair *p)
 {
-    struct pair_lent *lent = &p->lent[p->lent_count];
+    struct pair_lease *leased = &p->leased[p->leased_count];
     const struct store_id *id;
     enum status st;
 
-    if (p->lent_count == PAIR_LENT)
+    if (p->leased_count == PAIR_LEASES)
         return false;
     while (pair_housekeep(p) <= p->now_ms)
         continue;
     pair_note(p, NULL, "lend");
-    st = store_delivery_next(p->engine, STORE_AT(p->now_ms), &lent->engine);
+    st = store_delivery_next(p->engine, STORE_AT(p->now_ms), &leased->engine);
     if (st == ST_NOT_FOUND) {
         pair_agree(p, "something is due", twin_has_due(p->twin, p->now_ms), false);
         return false;
     }
     pair_agree_status(p, ST_OK, st);
-    id = idmap_left(&p->ids, &lent->engine.subscription);
-    if (id == NULL || !twin_lend(p->twin, &lent->engine.queue, store_id_bytes(id),
-                                 p->now_ms, &lent->twin))
-        pair_fail(p, "the engine lends what is not due");
-    agree_lent(p, &lent->twin, &lent->engine);
-    p->lent_count++;
+    id = idmap_left(&p->ids, &leased->engine.subscription);
+    if (id == NULL || !twin_lease(p->twin, &leased->engine.queue, store_id_bytes(id),
+                                  p->now_ms, &leased->twin))
+        pair_fail(p, "the engine leases what is not due");
+    agree_leased(p, &leased->twin, &leased->engine);
+    p->leased_count++;
     return true;
 }
 
 void
 pair_give(struct pair *p, size_t i, enum store_outcome outcome, int64_t again_ms)
 {
-    struct pair_lent lent = p->lent[i];
+    struct pair_lease leased = p->leased[i];
 
-    pair_note(p, &lent.engine.queue, "give back %s: %d", lent.engine.subscription.text,
-              (int)outcome);
-    p->lent[i] = p->lent[--p->lent_count];
-    store_delivery_done(p->twin, STORE_AT(p->now_ms), &lent.twin, outcome, again_ms);
-    store_delivery_done(p->engine, STORE_AT(p->now_ms), &lent.engine, outcome, again_ms);
+    pair_note(p, &leased.engine.queue, "give back %s: %d",
+              leased.engine.subscription.text, (int)outcome);
+    p->leased[i] = p->leased[--p->leased_count];
+    store_delivery_done(p->twin, STORE_AT(p->now_ms), &leased.twin, outcome, again_ms);
+    store_delivery_done(p->engine, STORE_AT(p->now_ms), &leased.engine, outcome,
+                        again_ms);
 }

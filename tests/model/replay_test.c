@@ -158,7 +158,7 @@ end_tale(struct tale *t)
     logbook_free(t->log);
 }
 
-/* Goes on with an engine that was replayed: what it has told is behind the old log. */
+/* Goes on with an engine that was replayed: what it has reported is behind the old log. */
 static void
 take_over(struct tale *t, const struct server *server)
 {
@@ -173,14 +173,14 @@ take_over(struct tale *t, const struct server *server)
  * own log is what it tells from then on.
  */
 static struct server
-replay_until(struct tale *t, const struct logbook *told, uint64_t lsn)
+replay_until(struct tale *t, const struct logbook *recorded, uint64_t lsn)
 {
     struct server server = {.log = logbook_new(lsn), .mem = mem_new(0)};
     struct logbook *log = logbook_new(t->log->first);
 
     server.store = open_engine(t, server.mem, server.log);
     logbook_copy(log, t->log, lsn);
-    logbook_copy(log, told, lsn);
+    logbook_copy(log, recorded, lsn);
     ck_assert_status(logbook_replay(log, durable_of(server.store)), ST_OK);
     ck_assert_status(store_replay_end(durable_of(server.store), t->story.f.now_ms),
                      ST_OK);
@@ -212,21 +212,22 @@ check_crash(struct tale *t, struct tally *tally)
 }
 
 /*
- * A server that was started may have crashed again, when only some of what it told of that
+ * A server that was started may have crashed again, when only some of what it reported of that
  * were written: nothing is lost then.
  */
 static void
-check_crash_at_start(struct tale *t, const struct logbook *told, struct tally *tally)
+check_crash_at_start(struct tale *t, const struct logbook *recorded, struct tally *tally)
 {
-    uint64_t lost = below(t, told->next - told->first + 1);
-    struct server server = replay_until(t, told, logbook_whole(told, told->next - lost));
+    uint64_t lost = below(t, recorded->next - recorded->first + 1);
+    struct server server =
+        replay_until(t, recorded, logbook_whole(recorded, recorded->next - lost));
 
     tally->crashes_at_start += lost > 0;
     (void)expect_same(t->story.f.store, server.store, t->story.f.now_ms, story_projects);
     close_server(&server);
 }
 
-/* Compares with an engine that is replayed now; goes on with that one if it is told to. */
+/* Compares with an engine that is replayed now; goes on with that one on request. */
 static void
 check_replay(struct tale *t, bool restart, struct tally *tally)
 {
@@ -346,8 +347,8 @@ restart(struct tale *t, struct tally *tally)
 
 /* Tells a tale of so many operations at most. */
 static void
-tell(uint64_t seed, unsigned refuse, unsigned fail_memory, uint64_t most,
-     struct tally *tally)
+run_story(uint64_t seed, unsigned refuse, unsigned fail_memory, uint64_t most,
+          struct tally *tally)
 {
     static struct tale t;
 
@@ -381,12 +382,13 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
     struct tally tally = {0};
 
     while (tally.operations < wanted)
-        tell(random_next(&seeds), refuse, fail_memory, wanted - tally.operations, &tally);
+        run_story(random_next(&seeds), refuse, fail_memory, wanted - tally.operations,
+                  &tally);
     for (int more = 0; more < 10 && !has_seen_all(&tally); more++)
-        tell(random_next(&seeds), refuse, fail_memory, 2000, &tally);
+        run_story(random_next(&seeds), refuse, fail_memory, 2000, &tally);
     printf("%s: %" PRIu64 " operations, %" PRIu64 " replays of %" PRIu64
            " messages, %" PRIu64 " restarts, %" PRIu64 " crashes, %" PRIu64
-           " sweeps (%" PRIu64 " given up, %" PRIu64 " slices put off)\n",
+           " checkpoints (%" PRIu64 " failed, %" PRIu64 " slices backed off)\n",
            test, tally.operations, tally.replays, tally.messages, tally.restarts,
            tally.crashes + tally.crashes_at_start, tally.checkpoints,
            tally.permanent_failures, tally.backed_off);
@@ -477,13 +479,13 @@ LOOP_TEST(finish_and_redrive_are_in_the_log_as_a_whole_or_not_at_all, 16)
     begin_tale(&t, (uint64_t)_i + 1, 0, 0);
     t.log->watch = NULL;
     f->queue = story_queue(0);
-    make_mortal(f, "a", 3, "b", STORE_UNSET);
+    make_dead_lettering(f, "a", 3, "b", STORE_UNSET);
     post(f, 5);
     g = finishing_of(f, take(f, 5));
     then_delete(&g, 1);
     then_release(&g, 2, 10, "busy");
-    then_bury(&g, 3, "bad");
-    then_bury(&g, 4, NULL);
+    then_dead_letter(&g, 3, "bad");
+    then_dead_letter(&g, 4, NULL);
     then_post(&g, "c", 2);
     if (_i % 2 == 0)
         then_post(&g, "b", 2);
@@ -722,7 +724,7 @@ START_TEST(a_subscription_that_makes_no_sense_is_refused)
     end_tale(&t);
 }
 
-START_TEST(a_transient_queue_that_is_lent_no_numbers_does_not_begin_anew)
+START_TEST(a_transient_queue_that_gets_no_numbers_does_not_begin_anew)
 {
     struct store_settings settings = STORE_SETTINGS_INIT;
     struct server server = {.mem = mem_new(0)};
@@ -765,13 +767,13 @@ claim_one(struct tale *t)
 
 /* Deletes the queue, and goes on with what is replayed; perhaps only with what is in a checkpoint. */
 static void
-delete_and_restart(struct tale *t, bool swept)
+delete_and_restart(struct tale *t, bool checkpointed)
 {
     struct tally tally = {.operations = 0};
 
     delete_queue(&t->story.f);
     logbook_settle(t->log);
-    if (swept)
+    if (checkpointed)
         begin_checkpoint(t, &tally);
     while (t->checkpointing)
         checkpoint(t, &tally);
@@ -876,8 +878,8 @@ START_TEST(a_slice_shows_256_messages_at_most)
     end_tale(&t);
 }
 
-/* The numbers that the log lends to a transient queue are used up, and it lends more. */
-START_TEST(a_transient_queue_begins_anew_behind_the_numbers_it_was_lent)
+/* The numbers that the log leases to a transient queue are used up, and it leases more. */
+START_TEST(a_transient_queue_begins_anew_behind_its_reserved_numbers)
 {
     enum { LOAN = 1 << 20 };
     struct tally tally = {.operations = 0};
@@ -886,15 +888,15 @@ START_TEST(a_transient_queue_begins_anew_behind_the_numbers_it_was_lent)
 
     begin_large(&t, true);
     t.log->watch = NULL; /* too many ids */
-    queues = t.log->told[STORE_CHANGE_QUEUE];
+    queues = t.log->recorded[STORE_CHANGE_QUEUE];
     t.log->refuse = 100; /* it does not ask */
     post_small(&t, LOAN);
-    ck_assert_uint_eq(t.log->told[STORE_CHANGE_QUEUE], queues);
+    ck_assert_uint_eq(t.log->recorded[STORE_CHANGE_QUEUE], queues);
     ck_assert_status(post_one(&t), ST_UNAVAILABLE);
     ck_assert_uint_eq(stats(&t.story.f).total, LOAN);
     t.log->refuse = 0;
     post_small(&t, 1);
-    ck_assert_uint_eq(t.log->told[STORE_CHANGE_QUEUE], queues + 1);
+    ck_assert_uint_eq(t.log->recorded[STORE_CHANGE_QUEUE], queues + 1);
     t.numbers[0] = LOAN + 1;
     check_replay(&t, true, &tally);
     post_small(&t, 1); /* its number is larger than those before: watch_numbers() */

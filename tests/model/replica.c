@@ -61,18 +61,18 @@ keep_text(char *to, size_t cap, struct bytes text)
 }
 
 static struct known_details
-know_details(const struct store_details *told)
+know_details(const struct store_details *recorded)
 {
     struct known_details d;
 
     memset(&d, 0, sizeof(d));
-    if (told == NULL)
+    if (recorded == NULL)
         return d;
-    keep_text(d.reason, sizeof(d.reason), told->reason);
-    keep_text(d.client, sizeof(d.client), told->client);
-    keep_text(d.origin, sizeof(d.origin), told->origin);
-    d.released_ms = told->released_ms;
-    d.dead_lettered_ms = told->dead_lettered_ms;
+    keep_text(d.reason, sizeof(d.reason), recorded->reason);
+    keep_text(d.client, sizeof(d.client), recorded->client);
+    keep_text(d.origin, sizeof(d.origin), recorded->origin);
+    d.released_ms = recorded->released_ms;
+    d.dead_lettered_ms = recorded->dead_lettered_ms;
     return d;
 }
 
@@ -182,7 +182,7 @@ change_claim(struct replica *r, struct store_change *change)
         change->kind == STORE_CHANGE_RELEASE || change->kind == STORE_CHANGE_CLAIM_OVER;
     bool fresh = change->kind == STORE_CHANGE_CLAIM;
     struct store_message_record m;
-    size_t held = 0, count = change->count, told = 0;
+    size_t held = 0, count = change->count, recorded = 0;
 
     *lease_of(q, change) =
         (struct replica_claim){change->claim.id, store_id_number(&change->claim.id),
@@ -196,11 +196,11 @@ change_claim(struct replica *r, struct store_change *change)
         ck_assert_uint_eq(c->claim, fresh ? 0 : store_id_number(&change->claim.id));
         set_copy(c, &m);
         c->claim = over ? 0 : store_id_number(&change->claim.id);
-        told++;
+        recorded++;
     }
-    ck_assert_uint_eq(told, count);
+    ck_assert_uint_eq(recorded, count);
     if (!fresh)
-        ck_assert_uint_eq(told, held);
+        ck_assert_uint_eq(recorded, held);
     if (over)
         drop_lease(q, store_id_number(&change->claim.id));
 }
@@ -228,9 +228,9 @@ change_messages(struct replica *r, struct store_change *change)
 {
     struct replica_queue *q = known_queue(r, &change->queue, change->tag);
     struct store_message_record m;
-    size_t count = change->count, told = 0;
+    size_t count = change->count, recorded = 0;
 
-    for (; change->next(change, &m); told++) {
+    for (; change->next(change, &m); recorded++) {
         struct replica_queue *target;
         struct replica_message *c, moved;
 
@@ -265,10 +265,10 @@ change_messages(struct replica *r, struct store_change *change)
         }
     }
     if (change->kind == STORE_CHANGE_DETAILS)
-        ck_assert_uint_le(told, count);
+        ck_assert_uint_le(recorded, count);
     else
-        ck_assert_uint_eq(told, count);
-    ck_assert_uint_gt(told, 0);
+        ck_assert_uint_eq(recorded, count);
+    ck_assert_uint_gt(recorded, 0);
 }
 
 /* KEY: no effect has one that was there within the window: one key, one effect. */
@@ -315,26 +315,26 @@ static void
 change_member(struct replica *r, const struct store_change *change)
 {
     struct replica_queue *q = known_queue(r, &change->queue, change->tag);
-    const struct store_subscription_record *told = change->subscription;
+    const struct store_subscription_record *recorded = change->subscription;
     struct replica_subscription *m = member_of(q, change);
 
-    ck_assert_uint_ge(told->after, m->after);
-    ck_assert_uint_ge(told->delivered, m->delivered);
-    ck_assert_uint_ge(told->permanent_failures, m->permanent_failures);
+    ck_assert_uint_ge(recorded->after, m->after);
+    ck_assert_uint_ge(recorded->delivered, m->delivered);
+    ck_assert_uint_ge(recorded->permanent_failures, m->permanent_failures);
     if (change->kind == STORE_CHANGE_SUBSCRIPTION_GONE) {
         *m = q->members[--q->member_count];
         return;
     }
-    m->after = told->after;
-    m->delivered = told->delivered;
-    m->permanent_failures = told->permanent_failures;
+    m->after = recorded->after;
+    m->delivered = recorded->delivered;
+    m->permanent_failures = recorded->permanent_failures;
     if (change->kind == STORE_CHANGE_CURSOR)
         return;
-    ck_assert_uint_lt(told->subscriber.len, sizeof(m->subscriber));
+    ck_assert_uint_lt(recorded->subscriber.len, sizeof(m->subscriber));
     memset(m->subscriber, 0, sizeof(m->subscriber));
-    memcpy(m->subscriber, told->subscriber.data, told->subscriber.len);
-    m->ends_ms = told->started_ms + told->ttl_s * 1000;
-    m->confirmed = told->confirmed;
+    memcpy(m->subscriber, recorded->subscriber.data, recorded->subscriber.len);
+    m->ends_ms = recorded->started_ms + recorded->ttl_s * 1000;
+    m->confirmed = recorded->confirmed;
 }
 
 static bool
@@ -356,7 +356,7 @@ static void
 forget_grants(struct replica *r)
 {
     memset(r->granted, 0, sizeof(r->granted));
-    memset(r->room, 0, sizeof(r->room));
+    memset(r->reserved, 0, sizeof(r->reserved));
 }
 
 /* An allocation does not notify the log when it fails. So the log asks first in each call. */
@@ -391,7 +391,7 @@ replica_end_step(struct replica *r, bool is_refused)
 
 static enum status
 reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
-        size_t count, size_t bytes, size_t *room)
+        size_t count, size_t bytes, size_t *reserved)
 {
     struct replica *r = (struct replica *)observer;
 
@@ -404,20 +404,20 @@ reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint
         return ST_UNAVAILABLE;
     }
     r->granted[kind]++;
-    r->room[kind] += count;
+    r->reserved[kind] += count;
     r->set_aside++;
-    ++*room;
+    ++*reserved;
     return ST_OK;
 }
 
 static void
-unreserve(struct store_log *observer, size_t room)
+unreserve(struct store_log *observer, size_t reserved)
 {
     struct replica *r = (struct replica *)observer;
 
     notice_failed_allocation(r);
-    ck_assert_uint_le(room, r->set_aside);
-    r->set_aside -= room;
+    ck_assert_uint_le(reserved, r->set_aside);
+    r->set_aside -= reserved;
 }
 
 /* Each change says whether its queues are transient. */
@@ -450,11 +450,11 @@ unasked(const struct store_change *change)
 }
 
 static uint64_t
-commit_one(struct replica *r, struct store_change *change, size_t *room)
+commit_one(struct replica *r, struct store_change *change, size_t *reserved)
 {
     size_t count = change->count;
 
-    r->told[change->kind]++;
+    r->recorded[change->kind]++;
     if (change->kind != STORE_CHANGE_QUEUE)
         expect_transient(r, change);
     if (change->kind == STORE_CHANGE_KEY)
@@ -472,16 +472,16 @@ commit_one(struct replica *r, struct store_change *change, size_t *room)
         change_messages(r, change);
     if (!by_time(change->kind))
         r->changes++;
-    r->told_transient += change->transient;
+    r->recorded_transient += change->transient;
     if (unasked(change))
         return 0;
-    ck_assert_uint_gt(*room, 0);
-    --*room;
+    ck_assert_uint_gt(*reserved, 0);
+    --*reserved;
     r->set_aside--;
     ck_assert_uint_gt(r->granted[change->kind], 0);
     r->granted[change->kind]--;
-    ck_assert_uint_le(count, r->room[change->kind]);
-    r->room[change->kind] -= count;
+    ck_assert_uint_le(count, r->reserved[change->kind]);
+    r->reserved[change->kind] -= count;
     r->seen[story_index(&change->queue)] = ++r->lsn;
     if (change->kind == STORE_CHANGE_MOVE)
         r->seen[story_index(&change->target)] = r->lsn;
@@ -489,7 +489,7 @@ commit_one(struct replica *r, struct store_change *change, size_t *room)
 }
 
 static uint64_t
-commit(struct store_log *observer, struct store_change *change, size_t *room)
+commit(struct store_log *observer, struct store_change *change, size_t *reserved)
 {
     struct replica *r = (struct replica *)observer;
     uint64_t lsn = 0;
@@ -497,7 +497,7 @@ commit(struct store_log *observer, struct store_change *change, size_t *room)
     notice_failed_allocation(r);
     r->lone_keys += change->kind == STORE_CHANGE_KEY;
     for (; change != NULL; change = change->then) {
-        uint64_t its = commit_one(r, change, room);
+        uint64_t its = commit_one(r, change, reserved);
 
         lsn = its != 0 ? its : lsn;
     }
@@ -627,7 +627,7 @@ compare_queue(struct fixture *f, struct replica *r, size_t i)
                           bytes_str(q->dead_letter)));
     ck_assert_int_eq(shown.queues[0].metadata.settings.transient, q->transient);
     store_queues_release(&shown);
-    list(f, &all); /* what is due happens, and is told. Dead letters may arrive then */
+    list(f, &all); /* what is due happens, and is logged. Dead letters may arrive then */
     all.limit = prompt.limit = q->message_count + 1;
     list(f, &all);
     ck_assert_uint_eq(f->seen.count, q->message_count);

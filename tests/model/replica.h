@@ -58,7 +58,7 @@ struct replica_queue {
     size_t member_count;
 };
 
-/* A key that was told of. */
+/* A key in the log. */
 struct known_key {
     uint32_t tag;
     struct store_key_record record;
@@ -73,10 +73,10 @@ struct replica {
     uint64_t key_count;                   /* ever known */
     uint64_t lone_keys;                   /* without their effects in the same group */
     unsigned granted[STORE_CHANGE_KINDS]; /* reservations that the store must use */
-    size_t room[STORE_CHANGE_KINDS];      /* messages of these */
+    size_t reserved[STORE_CHANGE_KINDS];  /* messages of these */
     size_t set_aside; /* all reservations, less those that were used or returned */
     uint64_t changes; /* but for what time did */
-    uint64_t told[STORE_CHANGE_KINDS], told_transient;
+    uint64_t recorded[STORE_CHANGE_KINDS], recorded_transient;
     uint64_t flushed; /* LSN when it was flushed last */
     struct random *random;
     unsigned refuse; /* percent */

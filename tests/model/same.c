@@ -209,7 +209,7 @@ fed(const struct store_progress *p)
     return p->delivered + p->permanent_failures + p->dropped + p->behind;
 }
 
-/* What was delivered may be told of later: it is delivered again then, but never lost. */
+/* A delivery may be logged later. It is repeated then, but never lost. */
 static void
 same_subscription(const struct store_subscription *a, const struct store_subscription *b,
                   bool transient)

@@ -1,5 +1,5 @@
 /*
- * same: two stores that show the same to everybody who asks.
+ * same: two stores that show the same to every caller.
  */
 #ifndef TESTS_MODEL_SAME_H
 #define TESTS_MODEL_SAME_H

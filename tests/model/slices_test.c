@@ -1,7 +1,7 @@
 /*
  * The engine's work in slices: no call does more than a slice of what has fallen due, of
- * dead letters, or of what a listing leaves out; and whoever adds data frees garbage first,
- * so that it never grows. Counted in calls and bytes, with nobody housekeeping.
+ * dead letters, or of what a listing leaves out. An operation that adds data frees garbage first,
+ * so that it never grows. Counted in calls and bytes, without housekeeping.
  */
 #include "support/delete.h"
 #include "support/patient.h"
@@ -465,7 +465,7 @@ STORE_TEST_WITH(the_cost_of_a_post_does_not_depend_on_the_number_of_waiters,
     fill(f, BATCH, 60);
     ck_assert_uint_le(mem_attempts(f->mem) - attempts, alone + BATCH / 10);
     for (int i = 0; i < 1000;
-         i++) { /* nobody is behind for long, and nobody waits for others */
+         i++) { /* no thread is behind for long, and none waits for others */
         ck_assert_status(store_delivery_next(engine(f), STORE_AT(f->now_ms), &d), ST_OK);
         store_delivery_done(engine(f), STORE_AT(f->now_ms), &d, STORE_OUTCOME_DELIVERED,
                             0);

@@ -139,17 +139,17 @@ do_remove(struct story *s, struct store_op *op, size_t queue)
 
 /* ---------------------------------------------------------------------- messages */
 
-/* A text that begins with a number of its own, in room for the longest. */
+/* A text that begins with a number of its own, in space for the longest. */
 static struct bytes
-write_body(struct story *s, char *room)
+write_body(struct story *s, char *buffer)
 {
-    size_t len = (size_t)snprintf(room, 24, "%" PRIu64 " ", s->bodies++);
+    size_t len = (size_t)snprintf(buffer, 24, "%" PRIu64 " ", s->bodies++);
     size_t more = s->big_body == 0 ? 0 : story_below(s, s->big_body);
 
     if (more <= len)
-        return bytes_of(room, len);
-    memset(room + len, 'x', more - len);
-    return bytes_of(room, more);
+        return bytes_of(buffer, len);
+    memset(buffer + len, 'x', more - len);
+    return bytes_of(buffer, more);
 }
 
 /* Sometimes the operation has one of few keys. The digest says what is asked for. */
@@ -165,8 +165,8 @@ some_key(struct story *s, struct store_op *op, uint64_t what)
 static enum status
 do_post(struct story *s, struct store_op *op, size_t queue)
 {
-    size_t room = 24 + s->big_body;
-    char *bodies = malloc(STORY_POST * room);
+    size_t buffer = 24 + s->big_body;
+    char *bodies = malloc(STORY_POST * buffer);
     struct store_queue where = story_queue(queue);
     struct store_draft drafts[STORY_POST];
     struct store_checksum sums[STORY_POST];
@@ -179,7 +179,7 @@ do_post(struct story *s, struct store_op *op, size_t queue)
 
     ck_assert_ptr_nonnull(bodies);
     for (size_t i = 0; i < post.count; i++) {
-        drafts[i].body = write_body(s, bodies + i * room);
+        drafts[i].body = write_body(s, bodies + i * buffer);
         drafts[i].ttl_s = 1 + (int64_t)story_below(s, 300);
         drafts[i].delay_s =
             story_below(s, 3) == 0 ? (int64_t)story_below(s, 40) : STORE_UNSET;

@@ -20,7 +20,7 @@ struct story_ids {
 };
 
 struct story {
-    struct fixture f; /* filled in by whoever tells the story */
+    struct fixture f; /* filled in by the test */
     struct random random;
     struct story_ids messages, claims, subscriptions;
     uint64_t fences[STORY_QUEUES]; /* largest claim number of a queue of this address */

@@ -23,7 +23,7 @@ enum {
 };
 
 /* What has become of a message, by the number in its body. */
-enum fate { UNBORN, POSTED, FINISHED };
+enum ending { UNBORN, POSTED, FINISHED };
 
 /* What all threads share. */
 struct arena_of_threads {
@@ -31,8 +31,8 @@ struct arena_of_threads {
     _Atomic int64_t now_ms;
     _Atomic int posted; /* numbers given */
     _Atomic bool held[MAX_MESSAGES];
-    _Atomic char fate[MAX_MESSAGES];
-    _Atomic bool lent[QUEUES][SUBSCRIBERS];
+    _Atomic char ending[MAX_MESSAGES];
+    _Atomic bool leased[QUEUES][SUBSCRIBERS];
     _Atomic int delivered; /* to all of them */
     _Atomic int wrong;     /* what must never happen, counted */
     uint64_t operations;
@@ -57,7 +57,7 @@ struct worker {
 static struct store_queue
 queue_at(size_t i)
 {
-    static const char *const names[QUEUES] = {"a", "b", "graves"};
+    static const char *const names[QUEUES] = {"a", "b", "failed"};
 
     return (struct store_queue){.project = bytes_str("p"), .name = bytes_str(names[i])};
 }
@@ -84,7 +84,7 @@ number_of(struct worker *w, struct bytes body)
 static void
 finish_message(struct worker *w, int number)
 {
-    expect_true(w, atomic_exchange(&w->shared->fate[number], FINISHED) == POSTED);
+    expect_true(w, atomic_exchange(&w->shared->ending[number], FINISHED) == POSTED);
 }
 
 static void
@@ -104,7 +104,7 @@ do_post(struct worker *w, size_t queue)
     for (size_t i = 0; i < post.count; i++) {
         int number = first + (int)i;
 
-        atomic_store(&w->shared->fate[number], POSTED);
+        atomic_store(&w->shared->ending[number], POSTED);
         snprintf(bodies[i], sizeof(bodies[i]), "%d", number);
         drafts[i] = (struct store_draft){bytes_str(bodies[i]), 1209600,
                                          random_chance(&w->random, 20)};
@@ -113,7 +113,7 @@ do_post(struct worker *w, size_t queue)
                                       &where, &post, ids) == ST_OK);
 }
 
-/* Claims for a time that does not end before the test does: holders let go themselves. */
+/* Claims for a time that does not end before the test does: holders release them. */
 static void
 do_claim(struct worker *w, size_t queue)
 {
@@ -132,7 +132,7 @@ do_claim(struct worker *w, size_t queue)
         h->numbers[i] = number_of(w, batch.messages[i].body);
         h->ids[i] = batch.messages[i].id;
         expect_true(w, !atomic_exchange(&w->shared->held[h->numbers[i]], true));
-        expect_true(w, atomic_load(&w->shared->fate[h->numbers[i]]) == POSTED);
+        expect_true(w, atomic_load(&w->shared->ending[h->numbers[i]]) == POSTED);
     }
     if (batch.count > 0)
         w->holding_count++;
@@ -141,7 +141,7 @@ do_claim(struct worker *w, size_t queue)
 
 /* Takes a claim off this thread's list; its messages may be held by others from now on. */
 static struct holding
-let_go(struct worker *w)
+release_claim(struct worker *w)
 {
     size_t i = random_below(&w->random, w->holding_count);
     struct holding h = w->holdings[i];
@@ -160,7 +160,7 @@ do_release(struct worker *w)
 
     if (w->holding_count == 0)
         return;
-    h = let_go(w); /* before the store does: another thread may be quick */
+    h = release_claim(w); /* before the store does: another thread may be quick */
     where = queue_at(h.queue);
     expect_true(w,
                 store_claim_release(w->shared->store, STORE_AT(w->shared->now_ms), &where,
@@ -193,7 +193,7 @@ do_finish(struct worker *w)
             expect_true(w, delete_message(shared->store, STORE_AT(shared->now_ms), &where,
                                           ids[i], claim) == ST_OK);
     }
-    w->holding_count--; /* the flags stay: nobody may ever hold these again */
+    w->holding_count--; /* the flags stay: no worker may ever hold these again */
     expect_true(w, store_claim_release(shared->store, STORE_AT(shared->now_ms), &where,
                                        claim, STORE_RELEASED) == ST_OK);
 }
@@ -253,7 +253,7 @@ do_finish_at_once(struct worker *w)
     }
     number = random_chance(&w->random, 50) ? next_number(w, body, sizeof(body)) : -1;
     if (number >= 0) {
-        atomic_store(&shared->fate[number], POSTED);
+        atomic_store(&shared->ending[number], POSTED);
         draft = (struct store_draft){bytes_str(body), 1209600, 0};
         f.post_count = 1;
     }
@@ -366,7 +366,7 @@ do_private_queue(struct worker *w)
                                           &where) == ST_OK);
 }
 
-/* Somebody subscribes; the last one goes again. */
+/* A subscriber comes; the last one goes again. */
 static void
 do_subscribe(struct worker *w, size_t queue)
 {
@@ -389,7 +389,7 @@ do_subscribe(struct worker *w, size_t queue)
 
 /* Where a delivery goes; NULL: to who may have been there twice meanwhile. */
 static _Atomic bool *
-lent_to(struct worker *w, const struct store_delivery *d)
+leased_flag(struct worker *w, const struct store_delivery *d)
 {
     size_t who = (size_t)(d->subscriber.data[0] - '0');
 
@@ -397,29 +397,29 @@ lent_to(struct worker *w, const struct store_delivery *d)
         struct store_queue where = queue_at(i);
 
         if (store_queue_equal(&where, &d->queue))
-            return &w->shared->lent[i][who];
+            return &w->shared->leased[i][who];
     }
     return NULL;
 }
 
-/* One thing at a time is lent of a subscription, whoever asks. */
+/* One thing at a time is leased of a subscription, to all threads. */
 static void
 do_deliver(struct worker *w)
 {
     struct store_delivery d;
     int64_t again_ms = w->shared->now_ms + 100;
     bool failed = random_chance(&w->random, 10);
-    _Atomic bool *lent;
+    _Atomic bool *leased;
 
     if (store_delivery_next(w->shared->store, STORE_AT(w->shared->now_ms), &d) != ST_OK)
         return;
     (void)number_of(w, d.body);
-    lent = lent_to(w, &d);
-    if (lent != NULL)
-        expect_true(w, !atomic_exchange(lent, true));
+    leased = leased_flag(w, &d);
+    if (leased != NULL)
+        expect_true(w, !atomic_exchange(leased, true));
     atomic_fetch_add(&w->shared->delivered, !failed);
-    if (lent != NULL)
-        atomic_store(lent,
+    if (leased != NULL)
+        atomic_store(leased,
                      false); /* before the store knows: another thread may be quick */
     store_delivery_done(w->shared->store, STORE_AT(w->shared->now_ms), &d,
                         failed ? STORE_OUTCOME_FAILED : STORE_OUTCOME_DELIVERED,
@@ -484,13 +484,13 @@ make_queues(struct fixture *f)
     struct store_settings settings = STORE_SETTINGS_INIT;
 
     settings.max_claim_count = 3;
-    settings.dead_letter = bytes_str("graves");
+    settings.dead_letter = bytes_str("failed");
     use(f, "a");
     make_queue(f, &settings);
     use(f, "b");
     make_queue(f, &settings);
     settings.dead_letter = bytes_str("a");
-    use(f, "graves");
+    use(f, "failed");
     make_queue(f, &settings);
 }
 
@@ -512,7 +512,7 @@ account_for_the_rest(struct arena_of_threads *shared, struct worker *w)
         } while (now.total > 0);
     }
     for (int i = 0; i < MAX_MESSAGES; i++)
-        ck_assert_int_ne(shared->fate[i], POSTED);
+        ck_assert_int_ne(shared->ending[i], POSTED);
 }
 
 LOOP_TEST(threads_neither_lose_a_message_nor_hold_one_twice, 3)

@@ -35,12 +35,12 @@ show_queue(struct store_queues *out, const struct twin_queue *q)
 }
 
 static struct store_queues
-open_queues(const struct store *s, size_t room)
+open_queues(const struct store *s, size_t capacity)
 {
     struct store_queues out = STORE_QUEUES_INIT;
 
     out.store = s;
-    out.queues = twin_alloc(room * sizeof(*out.queues));
+    out.queues = twin_alloc(capacity * sizeof(*out.queues));
     return out;
 }
 
@@ -266,7 +266,7 @@ count_message(const struct twin_queue *q, const struct twin_message *m, int64_t 
         here->claimed++;
     else if (twin_message_delayed(m, now_ms))
         here->delayed++;
-    else if (here->claimable++ == 0) {
+    else if (here->ready++ == 0) {
         out->has_oldest = true;
         out->age_ms = now_ms - m->posted_ms;
         out->posted_ms = m->posted_ms;
@@ -329,7 +329,7 @@ twin_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
         struct store_queue_metrics q;
 
         measure(t, t->queues[i], op->now_ms, &q);
-        out->all.claimable += q.here.claimable;
+        out->all.ready += q.here.ready;
         out->all.claimed += q.here.claimed;
         out->all.delayed += q.here.delayed;
         out->all.dead_letters += q.here.dead_letters;

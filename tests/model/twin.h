@@ -2,7 +2,7 @@
  * twin: the naive store that the real ones are compared with.
  *
  * A second implementation of the seam as arrays and loops, meant to be obviously right
- * and nothing else. It has no wheels and no housekeeping: whoever looks at a message or a
+ * and nothing else. It has no wheels and no housekeeping: each operation on a message or a
  * claim compares its deadline with now.
  *
  *   Cost     every operation O(everything in its queue)
@@ -26,7 +26,7 @@ enum status twin_open(const struct engine_config *config, struct store **out);
 int64_t twin_next_deadline(const struct store *s, int64_t now_ms);
 
 /*
- * Dead letters of claims that expire go in one moment, which the twin has to be told: the order in
+ * Dead letters of claims that expire go at one moment, which the twin must learn: the order in
  * which they arrive depends on it. The first moment behind now_ms at which some go, and from where;
  * INT64_MAX if none will. The name is valid until the twin changes.
  */
@@ -41,16 +41,16 @@ twin_expire_letters(struct store *s, const struct store_queue *where, int64_t no
 bool twin_claims_tie(const struct store *s, int64_t now_ms,
                      const struct store_queue *where, const struct store_terms *terms);
 
-/* Must this waiter, who is in line, have been called by now? */
+/* Must this waiter, in the wait queue, be notified by now? */
 bool twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_ms);
 
 /* The metrics of a queue that exists. */
 void twin_metrics_of(struct store *s, const struct store_queue *where, int64_t now_ms,
                      struct store_queue_metrics *out);
 
-/* Lends what this subscription has to get; false: nothing now. */
-bool twin_lend(struct store *s, const struct store_queue *where, struct bytes id,
-               int64_t now_ms, struct store_delivery *out);
+/* Leases what this subscription has to get; false: nothing now. */
+bool twin_lease(struct store *s, const struct store_queue *where, struct bytes id,
+                int64_t now_ms, struct store_delivery *out);
 
 /* Is anything due for delivery? */
 bool twin_has_due(struct store *s, int64_t now_ms);

@@ -188,7 +188,7 @@ move_dead_letters(struct twin *t, struct twin_queue *q, size_t i, size_t limit,
     size_t moved = 0;
 
     for (size_t found = 0; i < q->message_count && found < limit && moved < ROW_MAX;) {
-        if (!twin_claimable(q, q->messages[i], now_ms)) {
+        if (!twin_ready(q, q->messages[i], now_ms)) {
             i++;
         } else if (twin_exhausted(q, q->messages[i])) {
             twin_move_dead_letter(t, q, i, BYTES_NONE, BYTES_NONE, now_ms);
@@ -227,7 +227,7 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
     for (size_t i = from; q != NULL && i < q->message_count && out->count < limit; i++) {
         struct twin_message *m = q->messages[i];
 
-        if (!twin_claimable(q, m, now_ms))
+        if (!twin_ready(q, m, now_ms))
             continue;
         if (c == NULL)
             c = twin_add_claim(t, q, &own, now_ms);

@@ -200,7 +200,7 @@ redrive_next(struct twin *t, struct twin_queue *q, const struct store_queue *whe
     }
     m = q->messages[i];
     to.name = target_of(q, m, which);
-    if (!m->dead_letter || !twin_claimable(q, m, now_ms)) {
+    if (!m->dead_letter || !twin_ready(q, m, now_ms)) {
         which->resume = which->ids != NULL ? which->resume + 1 : m->position + 1;
         return true;
     }

@@ -103,12 +103,12 @@ twin_message_post(struct store *s, struct store_op *op, const struct store_queue
 /* ---------------------------------------------------------------------- show */
 
 struct store_batch
-twin_open_batch(const struct store *s, size_t room)
+twin_open_batch(const struct store *s, size_t capacity)
 {
     struct store_batch out = STORE_BATCH_INIT;
 
     out.store = s;
-    out.messages = twin_alloc(room * sizeof(*out.messages));
+    out.messages = twin_alloc(capacity * sizeof(*out.messages));
     return out;
 }
 
@@ -314,7 +314,7 @@ twin_fits(const struct twin_queue *q, size_t from, size_t limit, int64_t now_ms,
     size_t need = 0, count = 0;
 
     for (size_t i = from; i < q->message_count && count < limit; i++) {
-        if (twin_claimable(q, q->messages[i], now_ms)) {
+        if (twin_ready(q, q->messages[i], now_ms)) {
             need += q->messages[i]->body_len;
             count++;
         }
@@ -344,7 +344,7 @@ twin_opened(const struct store *s, const struct twin_queue *q, size_t from, size
     for (size_t i = from; i < q->message_count && would.count < limit; i++) {
         const struct twin_message *m = q->messages[i];
 
-        if (!twin_claimable(q, m, now_ms))
+        if (!twin_ready(q, m, now_ms))
             continue;
         twin_show(&would, q, m, now_ms);
         if (out->opened != NULL && store_is_sealed(bytes_of(m->body, m->body_len)) &&
@@ -376,7 +376,7 @@ twin_message_pop(struct store *s, struct store_op *op, const struct store_queue 
         return ST_SEALED;
     *out = twin_open_batch(s, limit);
     while (q != NULL && i < q->message_count && out->count < limit) {
-        if (!twin_claimable(q, q->messages[i], now_ms)) {
+        if (!twin_ready(q, q->messages[i], now_ms)) {
             i++;
             continue;
         }

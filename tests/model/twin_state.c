@@ -43,7 +43,7 @@ twin_holder(const struct twin_queue *q, const struct twin_message *m, int64_t no
 }
 
 bool
-twin_claimable(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms)
+twin_ready(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms)
 {
     return twin_message_live(m, now_ms) && !twin_message_delayed(m, now_ms) &&
            twin_holder(q, m, now_ms) == NULL;

@@ -80,7 +80,7 @@ struct twin_queue {
     struct store_expired expired; /* of messages that are forgotten */
 };
 
-/* Somebody in line for a queue, which may not exist. */
+/* A waiter of a queue, which may not exist. */
 struct twin_waiter {
     struct store_waiter *who;
     char *project, *name; /* owned */
@@ -142,8 +142,7 @@ twin_claims_paused(const struct twin_queue *q)
 }
 
 /* True if a claim or a pop may take m, unless claims are paused. */
-bool
-twin_claimable(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms);
+bool twin_ready(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms);
 
 /* ------------------------------------------------------------------ queues */
 
@@ -244,20 +243,20 @@ size_t twin_share(struct twin *t, const struct store_op *op,
 size_t
 twin_ready_count(const struct twin *t, const struct store_queue *where, int64_t now_ms);
 
-/* Nothing was taken: the waiter, if there is one, stands in line for `wants` messages. */
+/* Nothing was taken: the waiter, if there is one, is in the wait queue for `wants` messages. */
 void twin_wait(struct twin *t, struct store_op *op, const struct store_queue *where,
                size_t wants);
 
-/* Something was: it is out of the line. */
+/* Something was: it is out of the wait queue. */
 void twin_served(struct twin *t, struct store_op *op);
 
-/* Nobody waits for this queue any more. */
+/* No waiter is left in this queue. */
 void twin_dismiss(struct twin *t, const struct twin_queue *q);
 
 /* ------------------------------------------------------------------ responses */
 
-/* An empty batch for up to `room` messages. */
-struct store_batch twin_open_batch(const struct store *s, size_t room);
+/* An empty batch for up to `space` messages. */
+struct store_batch twin_open_batch(const struct store *s, size_t capacity);
 
 /* Adds a copy of a message as it is now. */
 void twin_show(struct store_batch *out, const struct twin_queue *q,
@@ -281,7 +280,7 @@ bool twin_opened(const struct store *s, const struct twin_queue *q, size_t from,
 
 void twin_unsubscribe_all(struct twin_queue *q);
 
-/* A message was posted: whoever is subscribed, and confirmed if need be, has it to get. */
+/* A message was posted: each subscriber, confirmed if need be, has to get it. */
 void twin_feed(struct twin *t, struct twin_queue *q, const struct twin_message *m);
 
 /* The next moment at which one of them ends, or is tried again. */

@@ -244,12 +244,12 @@ show(struct store_subscriptions *out, const struct twin_subscription *s, int64_t
 }
 
 static struct store_subscriptions
-open_views(const struct store *s, size_t room)
+open_views(const struct store *s, size_t capacity)
 {
     struct store_subscriptions out = STORE_SUBSCRIPTIONS_INIT;
 
     out.store = s;
-    out.views = twin_alloc(room * sizeof(*out.views));
+    out.views = twin_alloc(capacity * sizeof(*out.views));
     return out;
 }
 
@@ -382,7 +382,7 @@ twin_subscription_delete(struct store *store, struct store_op *op,
 /* ------------------------------------------------------------------ delivery */
 
 static struct store_delivery
-lend(struct store *store, const struct twin_queue *q, struct twin_subscription *s)
+lease(struct store *store, const struct twin_queue *q, struct twin_subscription *s)
 {
     struct store_delivery out = {.store = store, .subscription = s->id};
 
@@ -417,8 +417,8 @@ lend(struct store *store, const struct twin_queue *q, struct twin_subscription *
 }
 
 bool
-twin_lend(struct store *store, const struct store_queue *where, struct bytes id,
-          int64_t now_ms, struct store_delivery *out)
+twin_lease(struct store *store, const struct store_queue *where, struct bytes id,
+           int64_t now_ms, struct store_delivery *out)
 {
     struct twin_queue *q = twin_find_queue(twin_of(store), where);
     struct twin_subscription *s;
@@ -434,7 +434,7 @@ twin_lend(struct store *store, const struct store_queue *where, struct bytes id,
     }
     if (!has_something(s))
         return false;
-    *out = lend(store, q, s);
+    *out = lease(store, q, s);
     return true;
 }
 
@@ -452,7 +452,7 @@ twin_delivery_next(struct store *store, struct store_op *op, struct store_delive
         for (size_t k = 0; k < q->subscription_count; k++) {
             struct store_id id = q->subscriptions[k]->id;
 
-            if (twin_lend(store, &where, store_id_bytes(&id), op->now_ms, out))
+            if (twin_lease(store, &where, store_id_bytes(&id), op->now_ms, out))
                 return ST_OK;
         }
     }

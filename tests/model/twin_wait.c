@@ -1,4 +1,4 @@
-/* The twin's lines: store/waiter.h as an array and a loop. */
+/* The twin's wait queues: store/waiter.h as an array and a loop. */
 #include "model/twin.h"
 #include "model/twin_state.h"
 
@@ -53,7 +53,7 @@ twin_ready_count(const struct twin *t, const struct store_queue *where, int64_t 
     if (q != NULL && twin_claims_paused(q))
         return 0;
     for (size_t i = 0; q != NULL && i < q->message_count; i++)
-        n += twin_claimable(q, q->messages[i], now_ms);
+        n += twin_ready(q, q->messages[i], now_ms);
     return n;
 }
 
@@ -73,7 +73,7 @@ twin_share(struct twin *t, const struct store_op *op, const struct store_queue *
     if (reserved >= STORE_RESERVED || ready <= reserved)
         return 0;
     for (size_t skipped = 0; skipped < reserved; ++*from)
-        skipped += twin_claimable(q, q->messages[*from], op->now_ms);
+        skipped += twin_ready(q, q->messages[*from], op->now_ms);
     return ready - reserved;
 }
 

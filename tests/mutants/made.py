@@ -97,15 +97,15 @@ def build(targets):
                 fail("the build failed. Read %s" % log)
 
 
-def targets_for(room):
+def targets_for(capacity):
     """The names of the test programs for a folder of src."""
-    parts = ["unit/%s/" % room] + TESTS.get(room, [])
+    parts = ["unit/%s/" % capacity] + TESTS.get(capacity, [])
     names = [str(path.relative_to(ROOT / "tests"))[:-len(".c")]
              for path in (ROOT / "tests").rglob("*_test.c")]
     found = {name.replace("/", "_") for name in names if name.startswith(tuple(parts))}
     found |= {part[len("sim/"):] for part in parts if part.startswith("sim/")}
     if not found:
-        fail("TESTS in tests/mutants/made.py has no test programs for src/%s" % room)
+        fail("TESTS in tests/mutants/made.py has no test programs for src/%s" % capacity)
     return found
 
 

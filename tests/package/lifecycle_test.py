@@ -264,11 +264,11 @@ class Lifecycle(unittest.TestCase):
     def check_suggested(self):
         """hiredis likewise, with a store on Redis."""
         redis = ("--store", "redis://127.0.0.1:1", "--journal", "none", "--listen", "127.0.0.1:0")
-        inside("claimd", *redis, "--check-config")  # it loads nothing, and asks nobody
-        told = inside("claimd", *redis, status=1)
+        inside("claimd", *redis, "--check-config")  # it loads nothing, and connects to nothing
+        output = inside("claimd", *redis, status=1)
         suggested = inside("dpkg-query", "-W", "-f", "${Suggests}", "claimd").split(", ")
         hiredis = next(name for name in suggested if name.startswith("libhiredis"))
-        self.assertIn("(Debian: %s)" % hiredis, told)
+        self.assertIn("(Debian: %s)" % hiredis, output)
         inside("apt-get", "-q", "install", "-y", "--no-install-recommends", hiredis)
         self.assertIn("Connection refused", inside("claimd", *redis, status=1))
 

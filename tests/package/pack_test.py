@@ -327,10 +327,10 @@ class Pack(unittest.TestCase):
         self.assertRegex(run(*inside, "--version", env=settings), r"^claimd \d")
         self.assertIn("Usage: claimd post", run(*inside, "post", "--help", env=settings))
         # Libraries that claimd loads: for a store on Redis at start, for subscribers with the first notification.
-        told = subprocess.run([*inside, "--listen", "127.0.0.1:0", "--store", "redis://127.0.0.1:1"],
-                              env=settings, capture_output=True, text=True, check=False, timeout=60).stderr
-        self.assertRegex(told, r"claimd: store: .*127\.0\.0\.1:1")
-        self.assertNotIn("hiredis", told)
+        output = subprocess.run([*inside, "--listen", "127.0.0.1:0", "--store", "redis://127.0.0.1:1"],
+                                env=settings, capture_output=True, text=True, check=False, timeout=60).stderr
+        self.assertRegex(output, r"claimd: store: .*127\.0\.0\.1:1")
+        self.assertNotIn("hiredis", output)
         self.assertTrue(os.path.isfile(root + "/usr/libexec/claimd/libcurl-gnutls.so.4"))
         self.assertTrue(os.path.getsize(root + "/etc/ssl/certs/ca-certificates.crt") > 100000)
 

@@ -78,7 +78,7 @@ is 'after an upgrade' "$(total -H "X-Auth-Token: $token")" '"total":2'
 # systemd listens: who connects while claimd is restarted waits, and is served.
 systemctl disable -q --now claimd.service
 systemctl enable -q --now claimd.socket
-is 'nobody has asked yet' "$(shown ActiveState)" inactive
+is 'no request yet' "$(shown ActiveState)" inactive
 is 'the first request starts it' "$(total -H "X-Auth-Token: $token")" '"total":2'
 for _ in $(seq 200); do
     status -H "X-Auth-Token: $token" $api/v2/queues
@@ -151,8 +151,8 @@ keystone_url = https://keystone.test:5000/v3
 keystone_ca = /etc/claimd/keystone-ca.pem
 CONF
 systemctl restart claimd
-is 'whom Keystone knows' "$(total -H "X-Auth-Token: $member")" '"total":2'
-is 'whom it does not know' "$(status -H 'X-Auth-Token: nobody' $api/v2/queues/jobs/stats)" 401
+is 'a token of Keystone' "$(total -H "X-Auth-Token: $member")" '"total":2'
+is 'an unknown token' "$(status -H 'X-Auth-Token: nobody' $api/v2/queues/jobs/stats)" 401
 kill $keystone
 is 'while it is away' "$(status -H 'X-Auth-Token: somebody' $api/v2/queues/jobs/stats)" 503
 is 'nothing was restarted for it' "$(shown NRestarts)" 0
@@ -160,7 +160,7 @@ rm -r /etc/claimd/{key,chain,keystone-ca}.pem /etc/claimd/{certificates,keystone
 
 apt-get -qq purge -y claimd &>/dev/null || fail purge
 is 'after a purge' "$(systemctl is-active claimd)" inactive
-is 'nobody listens' "$(systemctl is-active claimd.socket)" inactive
+is 'nothing listens' "$(systemctl is-active claimd.socket)" inactive
 is 'nothing is left' "$(ls -d /etc/claimd /var/lib/claimd 2>/dev/null)" ''
 echo 'all is well'
 systemctl poweroff

@@ -1,7 +1,7 @@
 /*
  * actor: one of those who use the server, as a small state machine.
  *
- * Actors know what they were told, and act on it: a worker whose claim ran out while it
+ * Actors know what they were sent, and act on it: a worker whose claim ran out while it
  * was away comes back and tries to finish. Now and then one uses an id it found in the
  * ledger, as people paste ids from logs.
  */
@@ -39,8 +39,8 @@ struct actor {
 void actor_act(struct sim *sim, struct actor *a, struct random *r);
 
 /* The response to a request of the actor that might have had to wait. */
-void actor_hear(struct actor *a, const struct operation *op,
-                const struct sim_response *response);
+void actor_receive(struct actor *a, const struct operation *op,
+                   const struct sim_response *response);
 
 void producer_act(struct sim *sim, struct actor *a, struct random *r);
 void worker_act(struct sim *sim, struct actor *a, struct random *r);

@@ -23,7 +23,7 @@ make(struct sim *sim, struct actor *a, struct random *r, int place)
     (void)sim_request(sim, a, &op, &response);
 }
 
-/* All of it, or where somebody is subscribed now and then a part. */
+/* All of it, or, with subscribers, now and then a part. */
 static void
 purge(struct sim *sim, struct actor *a, struct random *r, int place)
 {

@@ -226,7 +226,7 @@ send_held(struct sim *sim, struct random *r, unsigned percent)
             history_who(sim, &sim->actors[i]);
             history_note(sim, "gets its response\n");
             acknowledge(sim, h->shown);
-            actor_hear(&sim->actors[i], &h->op, &h->response);
+            actor_receive(&sim->actors[i], &h->op, &h->response);
         }
         if (durability != STORE_PENDING)
             drop_held(sim, i);
@@ -265,7 +265,7 @@ arm(struct sim *sim, struct random *r)
         sim_disk_set_short(disk, 40);
         break;
     case DISK_FULL:
-        sim_disk_set_room(
+        sim_disk_set_space(
             disk, random_below(r, random_of(r, 1, 1, 5) * sim->profile->segment_bytes));
         break;
     default:
@@ -429,8 +429,7 @@ restart(struct sim *sim, struct random *r, bool mended)
         (void)verdict_break(&sim->verdict, PROMISE_ON_TIME, "time goes back");
     if (s->recovered < c->acknowledged)
         (void)verdict_break(&sim->verdict, PROMISE_NOTHING_LOST,
-                            "the log ends at %" PRIu64
-                            ", but clients were told of %" PRIu64,
+                            "the log ends at %" PRIu64 ", but clients know of %" PRIu64,
                             s->recovered, c->acknowledged);
     go_back(sim, s->recovered, lsn, first);
     if (sim->trace != NULL)

@@ -46,7 +46,7 @@ struct held {
 struct crashes {
     struct moment *moments; /* owned; oldest first */
     size_t count, cap;
-    struct held *held[WAITERS_MAX]; /* owned; by who waits */
+    struct held *held[WAITERS_MAX]; /* owned; by waiter */
     uint64_t acknowledged;          /* LSN up to which clients have heard of changes */
     uint64_t first;                 /* of the changes behind the last moment */
     enum disk_fault fault;

@@ -1,4 +1,4 @@
-/* Deliverers take what is due, and give it back: delivered, failed, given up, or late. */
+/* Deliverers take what is due, and give it back: delivered, failed, failed for good, or late. */
 #include "sim/history.h"
 #include "sim/judge.h"
 #include "sim/sim.h"
@@ -15,13 +15,13 @@ delivering_now(struct sim *sim)
 }
 
 static void
-write_lent(struct sim *sim, const struct store_delivery *d)
+write_leased(struct sim *sim, const struct store_delivery *d)
 {
     static const char *const notices[] = {"message", "asked to confirm", "unsubscribed"};
 
     if (sim->trace == NULL)
         return;
-    fprintf(sim->trace, "is lent: %s %.*s for %s in %.*s [%.*s], failed %" PRIu32 "\n",
+    fprintf(sim->trace, "is leased: %s %.*s for %s in %.*s [%.*s], failed %" PRIu32 "\n",
             notices[d->notice], (int)(d->body.len < 80 ? d->body.len : 80),
             d->body.len > 0 ? d->body.data : "", d->subscription.text,
             (int)d->queue.name.len, d->queue.name.data, (int)d->queue.project.len,
@@ -38,39 +38,40 @@ place_of_delivery(const struct store_delivery *d)
     return NOWHERE;
 }
 
-/* Takes one; false: there is none, or no room for it, or a promise is broken. */
+/* Takes one; false: there is none, or no space for it, or a promise is broken. */
 static bool
 take(struct sim *sim, bool settled)
 {
     struct delivering by = delivering_now(sim);
-    bool told = server_is_told(&sim->server);
+    bool notified = server_is_notified(&sim->server);
     struct store_delivery *d;
 
     if (settled)
         (void)server_housekeep(&sim->server);
-    told = told || server_is_told(&sim->server);
-    d = server_lend(&sim->server);
+    notified = notified || server_is_notified(&sim->server);
+    d = server_lease(&sim->server);
     if (d == NULL) {
-        history_note(sim, "is lent nothing\n");
-        return sim->server.lent_count < LENT_MAX && judge_nothing_due(&by, settled) &&
+        history_note(sim, "gets no delivery\n");
+        return sim->server.leased_count < LEASED_MAX && judge_nothing_due(&by, settled) &&
                false;
     }
-    sim->tally.lent++;
+    sim->tally.leased++;
     sim->digest = (sim->digest ^ d->body.len) * 0x100000001b3;
-    write_lent(sim, d);
-    if (!told)
-        return verdict_break(&sim->verdict, PROMISE_NOBODY_HELD_UP,
-                             "there is something to deliver, and nobody was told");
-    return judge_lent(&by, d) && crash_delivers(sim, d->lsn, place_of_delivery(d));
+    write_leased(sim, d);
+    if (!notified)
+        return verdict_break(
+            &sim->verdict, PROMISE_NO_SUBSCRIBER_DELAYED,
+            "there is something to deliver, and no listener was notified");
+    return judge_leased(&by, d) && crash_delivers(sim, d->lsn, place_of_delivery(d));
 }
 
 /* Gives one of those back. */
 static void
 give(struct sim *sim, struct random *r, size_t which, enum store_outcome outcome)
 {
-    static const char *const outcomes[] = {"delivered", "failed", "put off", "given up",
-                                           "gone"};
-    const struct store_delivery *d = &sim->server.lent[which];
+    static const char *const outcomes[] = {"delivered", "failed", "backed off",
+                                           "failed for good", "gone"};
+    const struct store_delivery *d = &sim->server.leased[which];
     struct store_id id = d->subscription;
     int64_t now_ms = sim->server.now_ms;
     int64_t again_ms = now_ms + random_of(r, 0, 1, 50, 5000, 70000);
@@ -79,7 +80,7 @@ give(struct sim *sim, struct random *r, size_t which, enum store_outcome outcome
     bool starved;
 
     if (outcome == STORE_OUTCOME_GONE)
-        trouble.starve = 0; /* the log has to be told */
+        trouble.starve = 0; /* the log has to know of it */
     if (sim->trace != NULL)
         fprintf(sim->trace, "gives back for %s: %s, again in %" PRId64 " ms\n", id.text,
                 outcomes[outcome], again_ms - now_ms);
@@ -110,10 +111,10 @@ deliverer_act(struct sim *sim, struct actor *a, struct random *r)
         struct server *s = &sim->server;
 
         history_who(sim, a);
-        if (s->lent_count > 0 && random_chance(r, 50))
-            give(sim, r, random_below(r, s->lent_count), draw_outcome(sim->profile, r));
+        if (s->leased_count > 0 && random_chance(r, 50))
+            give(sim, r, random_below(r, s->leased_count), draw_outcome(sim->profile, r));
         else if (!take(sim, random_chance(r, 70)) &&
-                 (s->lent_count == 0 || random_chance(r, 40)))
+                 (s->leased_count == 0 || random_chance(r, 40)))
             return;
     }
 }
@@ -125,7 +126,7 @@ sim_deliver_all(struct sim *sim)
 
     while (!sim_broken(sim)) {
         history_who(sim, NULL);
-        if (sim->server.lent_count > 0)
+        if (sim->server.leased_count > 0)
             give(sim, &r, 0, STORE_OUTCOME_DELIVERED);
         else if (!take(sim, true))
             return;

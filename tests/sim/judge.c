@@ -30,12 +30,12 @@ judge_missing(struct judging *j, const struct known_message *m)
 }
 
 enum promise
-promise_of_gone(enum fate fate)
+promise_of_gone(enum ending ending)
 {
-    switch (fate) {
-    case FATE_EXPIRED:
+    switch (ending) {
+    case ENDING_EXPIRED:
         return PROMISE_ON_TIME;
-    case FATE_RELEASED:
+    case ENDING_RELEASED:
         return PROMISE_ONE_HOLDER;
     default:
         return PROMISE_CONTRACT;
@@ -49,16 +49,16 @@ judge_holder(struct judging *j, const struct known_message *m,
              const struct seen_message *seen)
 {
     const char *holder = m->claim == NULL ? "" : m->claim->id.text;
-    enum fate fate;
+    enum ending ending;
 
     if (strcmp(holder, seen->claim.text) == 0)
         return true;
-    fate = ledger_fate(j->ledger, j->op->place, seen->claim.text);
+    ending = ledger_ending(j->ledger, j->op->place, seen->claim.text);
     return verdict_break(
-        j->verdict, fate == FATE_EXPIRED ? PROMISE_ON_TIME : PROMISE_ONE_HOLDER,
+        j->verdict, ending == ENDING_EXPIRED ? PROMISE_ON_TIME : PROMISE_ONE_HOLDER,
         "message %s is shown with the claim \"%s\" (%s), but is held by \"%s\"",
         m->id.text, seen->claim.text,
-        seen->claim.text[0] == '\0' ? "none" : fate_text(fate), holder);
+        seen->claim.text[0] == '\0' ? "none" : ending_text(ending), holder);
 }
 
 static bool
@@ -104,12 +104,12 @@ judge_stranger(struct judging *j, const struct seen_message *seen)
 {
     const struct known_message *m =
         ledger_message(j->ledger, j->op->place, seen->id.text);
-    enum fate fate = ledger_fate(j->ledger, j->op->place, seen->id.text);
+    enum ending ending = ledger_ending(j->ledger, j->op->place, seen->id.text);
 
     if (m == NULL)
-        return verdict_break(j->verdict, promise_of_gone(fate),
+        return verdict_break(j->verdict, promise_of_gone(ending),
                              "message %s is shown, but %s", seen->id.text,
-                             fate_text(fate));
+                             ending_text(ending));
     if (j->op->kind == OP_CLAIM_SHOW)
         return verdict_break(j->verdict, PROMISE_ONE_HOLDER,
                              "message %s is shown by a claim that does not hold it",
@@ -264,7 +264,7 @@ judge(struct judging *j)
 bool
 judge_first(struct judging *j)
 {
-    if (j->response->code == 503 && (j->op->kind != OP_CLAIM || j->waiter != NOBODY))
+    if (j->response->code == 503 && (j->op->kind != OP_CLAIM || j->waiter != NONE))
         return true; /* and nothing has changed, as the next look will tell */
     switch (j->op->kind) {
     case OP_CLAIM:

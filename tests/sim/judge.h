@@ -38,7 +38,7 @@ struct judging {
     bool tight;        /* the memory budget was used up before it */
     bool impaired;     /* the disk fails: dead letters need not move at once */
     struct verdict *verdict;
-    int waiter; /* who waits with the request; NOBODY: it does not */
+    int waiter; /* the waiter of the request; NONE: it does not wait */
     bool on;    /* it may go on with that */
     bool gone;  /* its client has hung up: it must not take anything */
     bool waits; /* there is no response: it waits on */
@@ -115,13 +115,13 @@ struct delivering {
     struct verdict *verdict;
 };
 
-/* This has been lent; false: a promise is broken. */
-bool judge_lent(const struct delivering *by, const struct store_delivery *d);
+/* This has been leased; false: a promise is broken. */
+bool judge_leased(const struct delivering *by, const struct store_delivery *d);
 
 /* Nothing was due; settled: what time brings has been settled. */
 bool judge_nothing_due(const struct delivering *by, bool settled);
 
-/* True if something has to be lent now. */
+/* True if something has to be leased now. */
 bool judging_due(const struct delivering *by, const struct known_subscription *s);
 
 /* ------------------------------------------------------------------ shared by them */
@@ -167,6 +167,6 @@ judge_sequence(struct judging *j, struct known_message *const *expected, size_t 
 enum promise judge_missing(struct judging *j, const struct known_message *m);
 
 /* The promise that is broken when something that is gone is still there. */
-enum promise promise_of_gone(enum fate fate);
+enum promise promise_of_gone(enum ending ending);
 
 #endif

@@ -90,7 +90,7 @@ move_letters(struct judging *j, const struct claim_plan *plan)
     int to = ledger_dead_letters(j->ledger, j->op->place);
 
     for (size_t i = 0; i < plan->letter_count; i++)
-        ledger_bury(j->ledger, j->op->place, to, plan->letters[i], j->now_ms);
+        ledger_dead_letter(j->ledger, j->op->place, to, plan->letters[i], j->now_ms);
 }
 
 static bool
@@ -169,13 +169,13 @@ judge_claim_from(struct judging *j, bool *took)
 static bool
 judge_unknown(struct judging *j)
 {
-    enum fate fate = ledger_fate(j->ledger, j->op->place, j->op->id.text);
+    enum ending ending = ledger_ending(j->ledger, j->op->place, j->op->id.text);
 
     if (j->response->code == 404)
         return true;
-    return verdict_break(j->verdict, promise_of_gone(fate),
+    return verdict_break(j->verdict, promise_of_gone(ending),
                          "the response is %d for a claim that %s", j->response->code,
-                         fate_text(fate));
+                         ending_text(ending));
 }
 
 static bool
@@ -230,7 +230,7 @@ judge_claim(struct judging *j)
     c = ledger_claim(j->ledger, j->op->place, j->op->id.text);
     if (j->op->kind == OP_CLAIM_RELEASE) {
         if (c != NULL && j->response->code == 204)
-            ledger_end_claim(j->ledger, c, FATE_RELEASED);
+            ledger_end_claim(j->ledger, c, ENDING_RELEASED);
         return judge_code(j, 204, PROMISE_CONTRACT);
     }
     if (c == NULL)

@@ -48,7 +48,7 @@ judging_due(const struct delivering *by, const struct known_subscription *s)
 {
     const struct known_queue *q = queue_at(by, s->place);
 
-    if (s->lent || by->now_ms < s->again_ms)
+    if (s->leased || by->now_ms < s->again_ms)
         return false;
     if (s->notice != 0)
         return true;
@@ -69,12 +69,12 @@ judge_nothing_due(const struct delivering *by, bool settled)
             const struct known_subscription *s = q->subscriptions[i];
 
             if (judging_due(by, s) && (settled || s->again_ms == 0))
-                return verdict_break(by->verdict,
-                                     s->again_ms > 0 ? PROMISE_ON_TIME
-                                                     : PROMISE_TOLD_AT_LEAST_ONCE,
-                                     "nothing is lent, but subscription %s has something "
-                                     "to get",
-                                     s->id.text);
+                return verdict_break(
+                    by->verdict,
+                    s->again_ms > 0 ? PROMISE_ON_TIME : PROMISE_DELIVERED_AT_LEAST_ONCE,
+                    "nothing is leased, but subscription %s has something "
+                    "to get",
+                    s->id.text);
         }
     }
     return true;
@@ -93,13 +93,13 @@ place_of_queue(const struct store_queue *queue)
 }
 
 static bool
-is_body(const struct known_post *post, struct bytes body, struct buf *room)
+is_body(const struct known_post *post, struct bytes body, struct buf *buffer)
 {
     if (post->bytes != body.len)
         return false;
-    buf_reset(room, SIZE_MAX);
-    draft_body(room, post->number, post->len);
-    return bytes_equal(buf_view(room), body);
+    buf_reset(buffer, SIZE_MAX);
+    draft_body(buffer, post->number, post->len);
+    return bytes_equal(buf_view(buffer), body);
 }
 
 /* Which post that is, looked for from `from` on; post_count: none. */
@@ -107,13 +107,13 @@ static size_t
 find_post(const struct known_queue *q, size_t from, struct bytes body)
 {
     struct mem *mem = mem_new(0);
-    struct buf room;
+    struct buf buffer;
     size_t i = from;
 
-    buf_init(&room, mem);
-    while (i < q->post_count && !is_body(&q->posts[i], body, &room))
+    buf_init(&buffer, mem);
+    while (i < q->post_count && !is_body(&q->posts[i], body, &buffer))
         i++;
-    buf_fini(&room);
+    buf_fini(&buffer);
     mem_destroy(mem);
     return i;
 }
@@ -126,13 +126,14 @@ judge_stranger(const struct delivering *by, const struct known_queue *q,
 
     if (post == q->post_count)
         return verdict_break(by->verdict, PROMISE_NOTHING_LOST,
-                             "subscription %s gets what nobody has posted", s->id.text);
+                             "subscription %s gets what was never posted", s->id.text);
     if (post < s->first)
         return verdict_break(by->verdict, PROMISE_ONLY_SUBSCRIBERS,
                              "subscription %s gets what was posted before it listened",
                              s->id.text);
     return verdict_break(by->verdict,
-                         s->low < s->at ? PROMISE_TOLD_AGAIN_FEW : PROMISE_TOLD_IN_ORDER,
+                         s->low < s->at ? PROMISE_FEW_DELIVERED_AGAIN
+                                        : PROMISE_DELIVERED_IN_ORDER,
                          "subscription %s gets again what it is done with", s->id.text);
 }
 
@@ -143,7 +144,7 @@ judge_place(const struct delivering *by, const struct known_queue *q,
 {
     for (size_t i = s->at; i < post; i++)
         if (must_come(by, q, i))
-            return verdict_break(by->verdict, PROMISE_TOLD_AT_LEAST_ONCE,
+            return verdict_break(by->verdict, PROMISE_DELIVERED_AT_LEAST_ONCE,
                                  "subscription %s gets message %llu without %llu before",
                                  s->id.text, (unsigned long long)q->posts[post].number,
                                  (unsigned long long)q->posts[i].number);
@@ -200,7 +201,7 @@ judge_post(const struct delivering *by, struct known_subscription *s,
                              "subscription %s is not confirmed, and gets a message",
                              s->id.text);
     if (s->notice != 0)
-        return verdict_break(by->verdict, PROMISE_TOLD_IN_ORDER,
+        return verdict_break(by->verdict, PROMISE_DELIVERED_IN_ORDER,
                              "subscription %s gets a message before it is asked",
                              s->id.text);
     post = find_arrival(by, q, s->low, d->body);
@@ -210,7 +211,7 @@ judge_post(const struct delivering *by, struct known_subscription *s,
         return false;
     if (d->ttl_s != q->posts[post].ttl_s || !is_delay(&q->posts[post], d->delay_s))
         return verdict_break(by->verdict, PROMISE_NOTHING_LOST,
-                             "a message is told with ttl %lld and delay %lld",
+                             "a message is delivered with ttl %lld and delay %lld",
                              (long long)d->ttl_s, (long long)d->delay_s);
     s->maybe = 0;
     return true;
@@ -221,7 +222,7 @@ judge_notice(const struct delivering *by, struct known_subscription *s, int noti
 {
     if (s->notice != notice && (s->notice != 0 || s->maybe != notice))
         return verdict_break(by->verdict, PROMISE_ONLY_SUBSCRIBERS,
-                             "subscription %s is told %d, but must be told %d",
+                             "subscription %s gets notice %d, but must get %d",
                              s->id.text, notice, s->notice);
     s->notice = s->maybe = 0;
     return true;
@@ -234,16 +235,17 @@ judge_address(const struct delivering *by, const struct known_subscription *s,
     if (!bytes_equal_str(d->subscriber, subscriber_uri(s->subscriber)) ||
         d->expires_ms != subscription_end_ms(s))
         return verdict_break(by->verdict, PROMISE_NOTHING_LOST,
-                             "subscription %s is lent as it was before", s->id.text);
+                             "subscription %s is leased as it was before", s->id.text);
     if (d->failed != s->failed)
-        return verdict_break(by->verdict, PROMISE_ADDS_UP,
-                             "subscription %s is lent with %u failures, but must have %u",
-                             s->id.text, d->failed, s->failed);
+        return verdict_break(
+            by->verdict, PROMISE_ADDS_UP,
+            "subscription %s is leased with %u failures, but must have %u", s->id.text,
+            d->failed, s->failed);
     return true;
 }
 
 bool
-judge_lent(const struct delivering *by, const struct store_delivery *d)
+judge_leased(const struct delivering *by, const struct store_delivery *d)
 {
     int place = place_of_queue(&d->queue);
     struct known_subscription *s;
@@ -254,22 +256,22 @@ judge_lent(const struct delivering *by, const struct store_delivery *d)
                          : ledger_subscription(by->ledger, place, d->subscription.text);
     if (s == NULL)
         return verdict_break(
-            by->verdict, PROMISE_ONLY_SUBSCRIBERS, "subscription %s is told, but %s",
-            d->subscription.text,
-            fate_text(ledger_fate(by->ledger, place, d->subscription.text)));
-    if (s->lent)
-        return verdict_break(by->verdict, PROMISE_TOLD_IN_ORDER,
-                             "subscription %s is told two things at once", s->id.text);
+            by->verdict, PROMISE_ONLY_SUBSCRIBERS,
+            "subscription %s gets a delivery, but %s", d->subscription.text,
+            ending_text(ledger_ending(by->ledger, place, d->subscription.text)));
+    if (s->leased)
+        return verdict_break(by->verdict, PROMISE_DELIVERED_IN_ORDER,
+                             "subscription %s has two deliveries at once", s->id.text);
     if (by->now_ms < s->again_ms)
         return verdict_break(by->verdict, PROMISE_ON_TIME,
-                             "subscription %s is told %lld ms before its time",
+                             "subscription %s has a delivery %lld ms before its time",
                              s->id.text, (long long)(s->again_ms - by->now_ms));
     if (!(post ? judge_post(by, s, d) : judge_notice(by, s, 1 + (int)d->notice)) ||
         !judge_address(by, s, d))
         return false;
-    s->lent = true;
-    s->lent_post = post;
-    s->lent_notice = post ? 0 : 1 + (int)d->notice;
+    s->leased = true;
+    s->leased_post = post;
+    s->leased_notice = post ? 0 : 1 + (int)d->notice;
     s->changed = false;
     s->again_ms = 0;
     ledger_hurry(by->ledger);

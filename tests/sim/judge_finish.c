@@ -203,11 +203,11 @@ enter_items(struct judging *j, const struct named *named)
         if (m == NULL)
             continue;
         if (item->action == STORE_FINISH_DELETE)
-            ledger_remove(j->ledger, j->op->place, m, FATE_DELETED);
+            ledger_remove(j->ledger, j->op->place, m, ENDING_DELETED);
         else if (j->response->results[i] == 'r')
             release(j, m, item->delay_s);
         else
-            ledger_bury(j->ledger, j->op->place, letters_of(j), m, j->now_ms);
+            ledger_dead_letter(j->ledger, j->op->place, letters_of(j), m, j->now_ms);
     }
 }
 

@@ -65,7 +65,7 @@ is_used(const struct judging *j, size_t at)
         if (strcmp(ids[i].text, ids[at].text) == 0)
             return true;
     return ledger_message(j->ledger, j->op->place, ids[at].text) != NULL ||
-           ledger_fate(j->ledger, j->op->place, ids[at].text) != FATE_UNKNOWN;
+           ledger_ending(j->ledger, j->op->place, ids[at].text) != ENDING_UNKNOWN;
 }
 
 bool
@@ -137,12 +137,12 @@ judge_any_page(struct judging *j)
         const struct seen_message *seen = &j->response->messages[i];
         const struct known_message *m =
             ledger_message(j->ledger, j->op->place, seen->id.text);
-        enum fate fate = ledger_fate(j->ledger, j->op->place, seen->id.text);
+        enum ending ending = ledger_ending(j->ledger, j->op->place, seen->id.text);
 
         if (m == NULL)
-            return verdict_break(j->verdict, promise_of_gone(fate),
+            return verdict_break(j->verdict, promise_of_gone(ending),
                                  "message %s is listed, but %s", seen->id.text,
-                                 fate_text(fate));
+                                 ending_text(ending));
         if (m->order <= last)
             return verdict_break(j->verdict, PROMISE_OLDEST_FIRST,
                                  "message %s is listed out of order", m->id.text);
@@ -201,10 +201,10 @@ judge_get_one(struct judging *j)
 {
     const struct known_message *m =
         ledger_message(j->ledger, j->op->place, j->op->id.text);
-    enum fate fate = ledger_fate(j->ledger, j->op->place, j->op->id.text);
+    enum ending ending = ledger_ending(j->ledger, j->op->place, j->op->id.text);
 
     if (m == NULL)
-        return judge_code(j, 404, promise_of_gone(fate));
+        return judge_code(j, 404, promise_of_gone(ending));
     if (j->response->code != 200)
         return judge_code(j, 200, judge_missing(j, m));
     if (strcmp(m->id.text, j->response->messages[0].id.text) != 0)
@@ -277,13 +277,13 @@ judge_delete_one(struct judging *j)
     enum promise p = PROMISE_ONLY_HOLDER;
 
     if (m == NULL)
-        p = promise_of_gone(ledger_fate(j->ledger, j->op->place, j->op->id.text));
+        p = promise_of_gone(ledger_ending(j->ledger, j->op->place, j->op->id.text));
     else if (expected == 204 && j->op->claim.text[0] == '\0')
-        p = PROMISE_ON_TIME; /* it is free, but somebody is thought to hold it */
+        p = PROMISE_ON_TIME; /* it is free, but the ledger has a holder */
     if (!judge_code(j, expected, p))
         return false;
     if (m != NULL && expected == 204)
-        ledger_remove(j->ledger, j->op->place, m, FATE_DELETED);
+        ledger_remove(j->ledger, j->op->place, m, ENDING_DELETED);
     return true;
 }
 
@@ -303,7 +303,7 @@ judge_delete_many(struct judging *j)
     if (!judge_code(j, 204, PROMISE_ONLY_HOLDER))
         return false;
     for (size_t i = 0; i < count; i++)
-        ledger_remove(j->ledger, j->op->place, named[i], FATE_DELETED);
+        ledger_remove(j->ledger, j->op->place, named[i], ENDING_DELETED);
     return true;
 }
 
@@ -333,7 +333,7 @@ judge_pop_from(struct judging *j, bool *took)
     if (!judge_sequence(j, expected, count))
         return false;
     for (size_t i = 0; i < count; i++)
-        ledger_remove(j->ledger, j->op->place, expected[i], FATE_POPPED);
+        ledger_remove(j->ledger, j->op->place, expected[i], ENDING_POPPED);
     return true;
 }
 

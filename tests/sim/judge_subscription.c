@@ -68,7 +68,7 @@ move(struct judging *j, struct known_subscription *s)
     ledger_notify(j->ledger, s, 1 + STORE_NOTICE_CONFIRM);
 }
 
-/* A change as such is told to the log, with what it has still to be told. */
+/* A change as such goes to the log, with its pending notice. */
 static void
 note_change(struct judging *j, struct known_subscription *s)
 {
@@ -83,13 +83,12 @@ judge_patch(struct judging *j)
     const struct operation *op = j->op;
     struct known_subscription *s = ledger_subscription(j->ledger, op->place, op->id.text);
     struct known_subscription *other =
-        op->subscriber == NOBODY
-            ? NULL
-            : ledger_subscriber(j->ledger, op->place, op->subscriber);
+        op->subscriber == NONE ? NULL
+                               : ledger_subscriber(j->ledger, op->place, op->subscriber);
 
     if (s == NULL)
         return judge_code(
-            j, 404, promise_of_gone(ledger_fate(j->ledger, op->place, op->id.text)));
+            j, 404, promise_of_gone(ledger_ending(j->ledger, op->place, op->id.text)));
     if (other != NULL && other != s)
         return judge_code(j, 409, PROMISE_CONTRACT);
     if (!judge_code(j, 204, PROMISE_NOTHING_LOST) || !judge_admitted(j))
@@ -101,7 +100,7 @@ judge_patch(struct judging *j)
         s->started_ms = j->now_ms;
     }
     note_change(j, s);
-    if (op->subscriber != NOBODY && op->subscriber != s->subscriber)
+    if (op->subscriber != NONE && op->subscriber != s->subscriber)
         move(j, s);
     return true;
 }
@@ -114,7 +113,7 @@ judge_confirm(struct judging *j)
 
     if (s == NULL)
         return judge_code(
-            j, 404, promise_of_gone(ledger_fate(j->ledger, op->place, op->id.text)));
+            j, 404, promise_of_gone(ledger_ending(j->ledger, op->place, op->id.text)));
     if (!judge_code(j, 204, PROMISE_NOTHING_LOST))
         return false;
     s->confirmed = op->confirmed;
@@ -139,7 +138,7 @@ judge_delete(struct judging *j)
     if (!judge_code(j, 204, PROMISE_CONTRACT))
         return false;
     if (s != NULL)
-        ledger_unsubscribe(j->ledger, s, FATE_DELETED);
+        ledger_unsubscribe(j->ledger, s, ENDING_DELETED);
     return true;
 }
 
@@ -174,7 +173,7 @@ judge_number(struct judging *j, const struct known_subscription *s, const char *
                          name, (long long)seen, (unsigned long long)expected);
 }
 
-/* Whatever was posted for it has been delivered, given up or has fallen out, or is to come. */
+/* Whatever was posted for it has been delivered, has failed or was dropped, or is to come. */
 static bool
 judge_counts(struct judging *j, const struct known_subscription *s,
              const struct seen_subscription *seen)
@@ -184,7 +183,7 @@ judge_counts(struct judging *j, const struct known_subscription *s,
         seen->delivered + seen->permanent_failures + seen->dropped + seen->behind;
 
     if (!judge_number(j, s, "failures", s->failures, seen->failures) ||
-        !judge_number(j, s, "delivering", s->lent, seen->lent))
+        !judge_number(j, s, "delivering", s->leased, seen->leased))
         return false;
     if (s->adds_up && !judge_number(j, s, "what it was to get", fed, all))
         return false;

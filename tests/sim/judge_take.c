@@ -1,7 +1,7 @@
 /*
  * The rules for requests that take messages, at once or after waiting: docs/api.md 11.
  *
- * A waiter stands in the line of each of its queues. The first ready messages are reserved for
+ * A waiter is in the wait queue of each of its queues. The first ready messages are reserved for
  * the waiters in front of it, as many as they ask for (store/waiter.h).
  */
 #include "sim/judge.h"
@@ -9,7 +9,7 @@
 size_t
 judging_reserved(const struct judging *j)
 {
-    return j->waiter == NOBODY ? 0 : ledger_reserved(j->ledger, j->op->place, j->waiter);
+    return j->waiter == NONE ? 0 : ledger_reserved(j->ledger, j->op->place, j->waiter);
 }
 
 size_t
@@ -94,12 +94,12 @@ judge_place(struct judging *j, bool *took)
 static bool
 judge_nothing(struct judging *j)
 {
-    if (j->waiter != NOBODY && j->on)
+    if (j->waiter != NONE && j->on)
         return j->waits ||
                verdict_break(j->verdict, PROMISE_CONTRACT,
                              "answered %d although it may wait on", j->response->code);
     if (j->waits)
-        return verdict_break(j->verdict, PROMISE_NOBODY_LEFT,
+        return verdict_break(j->verdict, PROMISE_NO_WAITER_LEFT,
                              "waits on although its waiting is over");
     if (j->response->count > 0)
         return judge_sequence(j, NULL, 0);
@@ -111,7 +111,7 @@ static bool
 judge_something(struct judging *j)
 {
     if (j->waits)
-        return verdict_break(j->verdict, PROMISE_NOBODY_LEFT,
+        return verdict_break(j->verdict, PROMISE_NO_WAITER_LEFT,
                              "waits on although there is a message that it could take");
     return true;
 }
@@ -122,7 +122,7 @@ judge_preference(struct judging *j)
     enum { MOST_S = 45 };
     int64_t wait_s = j->op->wait_s < MOST_S ? j->op->wait_s : MOST_S;
 
-    return j->waits || j->waiter == NOBODY || j->response->code >= 300 ||
+    return j->waits || j->waiter == NONE || j->response->code >= 300 ||
            j->response->applied_s == wait_s ||
            verdict_break(j->verdict, PROMISE_CONTRACT,
                          "%lld seconds of waiting are applied, must be %lld",
@@ -143,7 +143,7 @@ judge_places(struct judging *j, bool *took)
         if (op.place == NOWHERE)
             return true;
         kept = judge_place(&here, took);
-        if (kept && !*took && j->waiter != NOBODY)
+        if (kept && !*took && j->waiter != NONE)
             ledger_wait(j->ledger, op.place, j->waiter, judging_limit(j));
     }
     return kept;

@@ -23,7 +23,7 @@ place_name(int place)
 }
 
 const char *
-fate_text(enum fate fate)
+ending_text(enum ending ending)
 {
     static const char *const texts[] = {"never was there",
                                         "was deleted",
@@ -35,7 +35,7 @@ fate_text(enum fate fate)
                                         "held nothing any more",
                                         "went with its queue"};
 
-    return texts[fate];
+    return texts[ending];
 }
 
 const char *
@@ -59,7 +59,7 @@ must(void *block)
     return block;
 }
 
-/* Makes room for one more item. */
+/* Makes space for one more item. */
 static void *
 grow(void *items, size_t count, size_t *cap, size_t size)
 {
@@ -82,23 +82,23 @@ set_id(struct store_id *to, const char *id)
 }
 
 static void
-note_gone(struct ledger *l, int place, const char *id, enum fate fate)
+note_gone(struct ledger *l, int place, const char *id, enum ending ending)
 {
     struct gone *g;
 
     l->gone = grow(l->gone, l->gone_count, &l->gone_cap, sizeof(*l->gone));
     g = &l->gone[l->gone_count++];
-    *g = (struct gone){.place = place, .fate = fate};
+    *g = (struct gone){.place = place, .ending = ending};
     set_id(&g->id, id);
 }
 
-enum fate
-ledger_fate(const struct ledger *l, int place, const char *id)
+enum ending
+ledger_ending(const struct ledger *l, int place, const char *id)
 {
     for (size_t i = l->gone_count; i > 0; i--)
         if (l->gone[i - 1].place == place && same_id(&l->gone[i - 1].id, id))
-            return l->gone[i - 1].fate;
-    return FATE_UNKNOWN;
+            return l->gone[i - 1].ending;
+    return ENDING_UNKNOWN;
 }
 
 /* ---------------------------------------------------------------------- life */
@@ -273,22 +273,22 @@ holds_something(const struct ledger *l, const struct known_claim *c)
 }
 
 void
-ledger_remove(struct ledger *l, int place, struct known_message *m, enum fate fate)
+ledger_remove(struct ledger *l, int place, struct known_message *m, enum ending ending)
 {
     struct known_claim *c = m->claim;
 
     take_out(&l->queues[place], m);
-    note_gone(l, place, m->id.text, fate);
+    note_gone(l, place, m->id.text, ending);
     free(m);
     if (c != NULL && !holds_something(l, c))
-        ledger_end_claim(l, c, FATE_FINISHED);
+        ledger_end_claim(l, c, ENDING_FINISHED);
 }
 
 void
 ledger_move(struct ledger *l, int from, int to, struct known_message *m)
 {
     take_out(&l->queues[from], m);
-    note_gone(l, from, m->id.text, FATE_MOVED);
+    note_gone(l, from, m->id.text, ENDING_MOVED);
     append(&l->queues[to], m);
     l->soonest_ms = INT64_MIN; /* it may get a shorter life there */
 }
@@ -346,7 +346,7 @@ ledger_claim(const struct ledger *l, int place, const char *id)
 }
 
 void
-ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate)
+ledger_end_claim(struct ledger *l, struct known_claim *c, enum ending ending)
 {
     struct known_queue *q = &l->queues[c->place];
     size_t at = 0;
@@ -354,14 +354,14 @@ ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate)
     for (size_t i = 0; i < q->count; i++)
         if (q->messages[i]->claim == c) {
             q->messages[i]->claim = NULL;
-            q->messages[i]->freed_by_time = fate == FATE_EXPIRED;
+            q->messages[i]->freed_by_time = ending == ENDING_EXPIRED;
         }
     while (l->claims[at] != c)
         at++;
     l->claim_count--;
     memmove(&l->claims[at], &l->claims[at + 1],
             (l->claim_count - at) * sizeof(struct known_claim *));
-    note_gone(l, c->place, c->id.text, fate);
+    note_gone(l, c->place, c->id.text, ending);
     free(c);
 }
 
@@ -380,7 +380,7 @@ ledger_release(struct ledger *l, struct known_message *m)
     m->claim = NULL;
     m->freed_by_time = false;
     if (!holds_something(l, c))
-        ledger_end_claim(l, c, FATE_FINISHED);
+        ledger_end_claim(l, c, ENDING_FINISHED);
 }
 
 void
@@ -395,7 +395,8 @@ ledger_feed_moved(struct ledger *l, int place, const struct known_message *m)
 }
 
 void
-ledger_bury(struct ledger *l, int from, int to, struct known_message *m, int64_t now_ms)
+ledger_dead_letter(struct ledger *l, int from, int to, struct known_message *m,
+                   int64_t now_ms)
 {
     const int64_t life_s = l->queues[from].settings[SETTING_DEAD_LETTER_TTL];
 
@@ -454,18 +455,18 @@ ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount)
             q->messages[i]->claim_count -= uncount;
             q->messages[i]->given_back = true;
         }
-    ledger_end_claim(l, c, FATE_RELEASED);
+    ledger_end_claim(l, c, ENDING_RELEASED);
 }
 
 /* ---------------------------------------------------------------------- waiting */
 
-/* Where the waiter is in the line of a place; line_count if it is not. */
+/* Where the waiter is in the wait queue of a place; waiter_count if it is not. */
 static size_t
-place_in_line(const struct known_queue *q, int waiter)
+place_in_waitqueue(const struct known_queue *q, int waiter)
 {
     size_t at = 0;
 
-    while (at < q->line_count && q->line[at] != waiter)
+    while (at < q->waiter_count && q->waiters[at] != waiter)
         at++;
     return at;
 }
@@ -476,8 +477,8 @@ ledger_wait(struct ledger *l, int place, int waiter, size_t wants)
     struct known_queue *q = &l->queues[place];
 
     l->wants[waiter] = wants;
-    if (place_in_line(q, waiter) == q->line_count)
-        q->line[q->line_count++] = waiter;
+    if (place_in_waitqueue(q, waiter) == q->waiter_count)
+        q->waiters[q->waiter_count++] = waiter;
 }
 
 void
@@ -485,12 +486,13 @@ ledger_stop_waiting(struct ledger *l, int waiter)
 {
     for (int place = 0; place < PLACES; place++) {
         struct known_queue *q = &l->queues[place];
-        size_t at = place_in_line(q, waiter);
+        size_t at = place_in_waitqueue(q, waiter);
 
-        if (at == q->line_count)
+        if (at == q->waiter_count)
             continue;
-        q->line_count--;
-        memmove(&q->line[at], &q->line[at + 1], (q->line_count - at) * sizeof(int));
+        q->waiter_count--;
+        memmove(&q->waiters[at], &q->waiters[at + 1],
+                (q->waiter_count - at) * sizeof(int));
     }
     l->dismissed[waiter] = false;
 }
@@ -501,8 +503,8 @@ ledger_reserved(const struct ledger *l, int place, int waiter)
     const struct known_queue *q = &l->queues[place];
     size_t reserved = 0;
 
-    for (size_t i = 0; i < place_in_line(q, waiter); i++)
-        reserved += l->wants[q->line[i]];
+    for (size_t i = 0; i < place_in_waitqueue(q, waiter); i++)
+        reserved += l->wants[q->waiters[i]];
     return reserved >= STORE_RESERVED ? SIZE_MAX : reserved;
 }
 
@@ -535,18 +537,18 @@ ledger_make_queue(struct ledger *l, int place)
 }
 
 static void
-remove_all(struct ledger *l, int place, enum fate fate)
+remove_all(struct ledger *l, int place, enum ending ending)
 {
     while (l->queues[place].count > 0)
         ledger_remove(l, place, l->queues[place].messages[l->queues[place].count - 1],
-                      fate);
+                      ending);
 }
 
 static void
-unsubscribe_all(struct ledger *l, int place, enum fate fate)
+unsubscribe_all(struct ledger *l, int place, enum ending ending)
 {
     while (l->queues[place].subscription_count > 0)
-        ledger_unsubscribe(l, l->queues[place].subscriptions[0], fate);
+        ledger_unsubscribe(l, l->queues[place].subscriptions[0], ending);
 }
 
 void
@@ -554,13 +556,13 @@ ledger_delete_queue(struct ledger *l, int place)
 {
     struct known_queue *q = &l->queues[place];
 
-    remove_all(l, place, FATE_QUEUE_DELETED);
+    remove_all(l, place, ENDING_QUEUE_DELETED);
     if (!q->exists)
-        return; /* who waits for a queue that is not there goes on with that */
+        return; /* waiters of a missing queue wait on */
     q->exists = false;
-    unsubscribe_all(l, place, FATE_QUEUE_DELETED);
-    while (q->line_count > 0)
-        l->dismissed[q->line[--q->line_count]] = true;
+    unsubscribe_all(l, place, ENDING_QUEUE_DELETED);
+    while (q->waiter_count > 0)
+        l->dismissed[q->waiters[--q->waiter_count]] = true;
     forget_settings(&l->queues[place]);
 }
 
@@ -568,9 +570,9 @@ void
 ledger_purge(struct ledger *l, int place, enum store_purge what)
 {
     if (what != STORE_PURGE_SUBSCRIPTIONS)
-        remove_all(l, place, FATE_PURGED);
+        remove_all(l, place, ENDING_PURGED);
     if (what != STORE_PURGE_MESSAGES)
-        unsubscribe_all(l, place, FATE_PURGED);
+        unsubscribe_all(l, place, ENDING_PURGED);
 }
 
 int
@@ -599,16 +601,16 @@ ledger_advance(struct ledger *l, int64_t now_ms)
         return;
     for (size_t i = l->claim_count; i > 0; i--)
         if (now_ms >= claim_end_ms(l->claims[i - 1]))
-            ledger_end_claim(l, l->claims[i - 1], FATE_EXPIRED);
+            ledger_end_claim(l, l->claims[i - 1], ENDING_EXPIRED);
     for (int place = 0; place < PLACES; place++) {
         struct known_queue *q = &l->queues[place];
 
         for (size_t i = q->count; i > 0; i--)
             if (now_ms >= q->messages[i - 1]->expires_ms)
-                ledger_remove(l, place, q->messages[i - 1], FATE_EXPIRED);
+                ledger_remove(l, place, q->messages[i - 1], ENDING_EXPIRED);
         for (size_t i = q->subscription_count; i > 0; i--)
             if (now_ms >= subscription_end_ms(q->subscriptions[i - 1]))
-                ledger_unsubscribe(l, q->subscriptions[i - 1], FATE_EXPIRED);
+                ledger_unsubscribe(l, q->subscriptions[i - 1], ENDING_EXPIRED);
     }
     l->soonest_ms = INT64_MAX;
     ledger_deadlines(l, keep_soonest, l);
@@ -680,7 +682,7 @@ ledger_subscribe(struct ledger *l, int place, const char *id)
 }
 
 void
-ledger_unsubscribe(struct ledger *l, struct known_subscription *s, enum fate fate)
+ledger_unsubscribe(struct ledger *l, struct known_subscription *s, enum ending ending)
 {
     struct known_queue *q = &l->queues[s->place];
     size_t at = 0;
@@ -689,7 +691,7 @@ ledger_unsubscribe(struct ledger *l, struct known_subscription *s, enum fate fat
         at++;
     for (q->subscription_count--; at < q->subscription_count; at++)
         q->subscriptions[at] = q->subscriptions[at + 1];
-    note_gone(l, s->place, s->id.text, fate);
+    note_gone(l, s->place, s->id.text, ending);
     free(s);
 }
 

@@ -21,10 +21,10 @@
 /* Queues are known by their place: every name exists in every project. */
 enum { PROJECTS = 2, NAMES = 4, PLACES = PROJECTS * NAMES, NOWHERE = -1 };
 
-/* Who waits is known by a number below that. */
-enum { WAITERS_MAX = 64, NOBODY = -1 };
+/* A waiter is a number below that. */
+enum { WAITERS_MAX = 64, NONE = -1 };
 
-/* Subscribers are known by a number: everybody may subscribe to each queue. */
+/* Subscribers are known by a number: each may subscribe to each queue. */
 enum { SUBSCRIBERS = 4 };
 
 const char *place_project(int place);
@@ -37,19 +37,19 @@ place_of(int project, int name)
 }
 
 /* Why something is no longer there. */
-enum fate {
-    FATE_UNKNOWN, /* it never was */
-    FATE_DELETED,
-    FATE_POPPED,
-    FATE_PURGED,
-    FATE_EXPIRED,
-    FATE_MOVED, /* to the dead letter queue */
-    FATE_RELEASED,
-    FATE_FINISHED, /* a claim whose last message went */
-    FATE_QUEUE_DELETED
+enum ending {
+    ENDING_UNKNOWN, /* it never was */
+    ENDING_DELETED,
+    ENDING_POPPED,
+    ENDING_PURGED,
+    ENDING_EXPIRED,
+    ENDING_MOVED, /* to the dead letter queue */
+    ENDING_RELEASED,
+    ENDING_FINISHED, /* a claim whose last message went */
+    ENDING_QUEUE_DELETED
 };
 
-const char *fate_text(enum fate fate);
+const char *ending_text(enum ending ending);
 
 struct known_claim {
     struct store_id id;
@@ -114,16 +114,16 @@ struct known_subscription {
     size_t first, low, at;
     size_t done[AGAIN_MOST]; /* the last ones that it was done with, oldest first */
     size_t done_count;
-    bool unlogged;        /* the log may know of none of them: it had no memory */
-    int notice;           /* 1 + what it has to be told first; 0: nothing */
-    int old;              /* 1 + what it was told, of which the log may know nothing; 0 */
-    int maybe;            /* 1 + what it may be told again after a restart; 0 */
-    bool lent, lent_post; /* now; and of its posts */
-    int lent_notice;      /* 1 + what is lent besides; 0: a post */
-    bool changed;         /* since it was lent */
-    int64_t again_ms;     /* it is not lent before; 0: it does not wait */
+    bool unlogged; /* the log may know of none of them: it had no memory */
+    int notice;    /* 1 + the notice it has to get first; 0: nothing */
+    int old;       /* 1 + the notice it got, of which the log may know nothing; 0 */
+    int maybe;     /* 1 + the notice it may get again after a restart; 0 */
+    bool leased, leased_post; /* now; and of its posts */
+    int leased_notice;        /* 1 + what is leased besides; 0: a post */
+    bool changed;             /* since it was leased */
+    int64_t again_ms;         /* it is not leased before; 0: it does not wait */
     uint64_t delivered, permanent_failures, dropped, failures;
-    size_t missed; /* in front of what is lent: they count when that is done with */
+    size_t missed; /* in front of what is leased: they count when that is done with */
     uint32_t failed;
     bool exact; /* the counts of the server are these */
     /* They add up to what was posted for it: `fed`, and what came since `first`. */
@@ -139,9 +139,9 @@ struct known_queue {
     unsigned paused;                 /* of enum store_pause */
     struct known_message **messages; /* owned; live ones in order */
     size_t count, cap;
-    uint64_t last_number;  /* of the claims in all queues there were at this place */
-    int line[WAITERS_MAX]; /* who waits for messages, longest first */
-    size_t line_count;
+    uint64_t last_number;     /* of the claims in all queues there were at this place */
+    int waiters[WAITERS_MAX]; /* waiters, longest first */
+    size_t waiter_count;
     struct known_subscription *subscriptions[SUBSCRIBERS]; /* owned; in order */
     size_t subscription_count;
     struct known_post *posts; /* owned; in all queues there were at this place */
@@ -152,7 +152,7 @@ struct known_queue {
 struct gone {
     struct store_id id;
     int place;
-    enum fate fate;
+    enum ending ending;
 };
 
 /* The effect of a request with an Idempotency-Key. */
@@ -175,7 +175,7 @@ struct ledger {
     size_t effect_count, effect_cap;
     int64_t soonest_ms;          /* no deadline is earlier than this */
     bool dismissed[WAITERS_MAX]; /* waited for a queue that was deleted */
-    size_t wants[WAITERS_MAX];   /* messages that a waiter in line asks for */
+    size_t wants[WAITERS_MAX];   /* messages that a waiter asks for */
 };
 
 void ledger_init(struct ledger *l);
@@ -203,7 +203,8 @@ struct known_message *ledger_add(struct ledger *l, int place, const char *id,
 void ledger_watch(struct ledger *l, const struct known_message *m);
 
 /* Also ends the claim that held nothing else. */
-void ledger_remove(struct ledger *l, int place, struct known_message *m, enum fate fate);
+void
+ledger_remove(struct ledger *l, int place, struct known_message *m, enum ending ending);
 
 /* Moves a message to the end of another queue under the same id. */
 void ledger_move(struct ledger *l, int from, int to, struct known_message *m);
@@ -215,7 +216,7 @@ struct known_claim *ledger_add_claim(struct ledger *l, int place, const char *id
 struct known_claim *ledger_claim(const struct ledger *l, int place, const char *id);
 
 /*
- * Gives a claim back whose response nobody got: as a release. uncount: nobody can have seen
+ * Releases a claim whose response was lost: as a release. uncount: no client can have seen
  * the messages, so it does not count.
  */
 void ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount);
@@ -224,8 +225,8 @@ void ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount);
 void ledger_release(struct ledger *l, struct known_message *m);
 
 /* A message goes to the dead letters of its queue, also out of its claim. */
-void
-ledger_bury(struct ledger *l, int from, int to, struct known_message *m, int64_t now_ms);
+void ledger_dead_letter(struct ledger *l, int from, int to, struct known_message *m,
+                        int64_t now_ms);
 
 /* The subscribers of a place have a message to get that has come there. */
 void ledger_feed_moved(struct ledger *l, int place, const struct known_message *m);
@@ -240,7 +241,7 @@ bool ledger_dies(const struct ledger *l, int place, const struct known_message *
 int64_t ledger_next_death(const struct ledger *l);
 
 /* Frees the messages of a claim, and the claim. */
-void ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate);
+void ledger_end_claim(struct ledger *l, struct known_claim *c, enum ending ending);
 
 /* The claim's time starts again; the message gets the life a claim gives. */
 void claim_begin(struct ledger *l, struct known_claim *c, int64_t now_ms, int64_t ttl_s);
@@ -252,7 +253,7 @@ claim_end_ms(const struct known_claim *c)
     return c->started_ms + c->ttl_ms;
 }
 
-/* Enters the line of a place at its end for so many messages, unless it is there; leaves those
+/* Enters the wait queue of a place at its end for so many messages, unless it is there; leaves those
  * of all places. */
 void ledger_wait(struct ledger *l, int place, int waiter, size_t wants);
 void ledger_stop_waiting(struct ledger *l, int waiter);
@@ -274,7 +275,7 @@ bool ledger_remembers(const struct ledger *l, const struct known_effect *effect,
 void ledger_keep_effect(struct ledger *l, const struct known_effect *effect);
 
 /* What became of an id at this place. */
-enum fate ledger_fate(const struct ledger *l, int place, const char *id);
+enum ending ledger_ending(const struct ledger *l, int place, const char *id);
 
 /*
  * Calls `each` with every deadline there is, in an order that depends on the history
@@ -288,7 +289,8 @@ void ledger_deadlines(const struct ledger *l, void (*each)(void *ctx, int64_t du
 void ledger_feed(struct ledger *l, int place, const struct known_post *post);
 
 struct known_subscription *ledger_subscribe(struct ledger *l, int place, const char *id);
-void ledger_unsubscribe(struct ledger *l, struct known_subscription *s, enum fate fate);
+void
+ledger_unsubscribe(struct ledger *l, struct known_subscription *s, enum ending ending);
 struct known_subscription *
 ledger_subscription(const struct ledger *l, int place, const char *id);
 struct known_subscription *
@@ -303,18 +305,18 @@ subscription_end_ms(const struct known_subscription *s)
 /* It listens from now on, or does not any more. */
 void ledger_listen(struct ledger *l, struct known_subscription *s, bool listens);
 
-/* It is to be told that before all else, at once; 0: nothing. */
+/* It is to get that notice before all else, at once; 0: nothing. */
 void ledger_notify(struct ledger *l, struct known_subscription *s, int notice);
 
 /* It may have come to an end or a turn earlier than any other: time has to look again. */
 void ledger_hurry(struct ledger *l);
 
-/* What was lent has come back. starved: memory failed, the log may not have been told. */
+/* What was leased has come back. starved: memory failed, the log may not know of it. */
 void
 ledger_delivered(struct ledger *l, int place, const char *id, enum store_outcome outcome,
                  int64_t now_ms, int64_t again_ms, bool starved);
 
-/* The server was started again: who was told of so many does not know of them for sure,
+/* The server was started again: which of the deliveries counted is not sure,
  * queues that are in memory only are empty, and no request waits. */
 void ledger_restart(struct ledger *l);
 

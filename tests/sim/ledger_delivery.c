@@ -1,4 +1,4 @@
-/* What the ledger knows of those who are told of posts, as deliveries come and go. */
+/* What the ledger knows of subscribers, as deliveries come and go. */
 #include "sim/ledger.h"
 
 /* It has nothing to do with what was posted until now. */
@@ -23,7 +23,7 @@ ledger_listen(struct ledger *l, struct known_subscription *s, bool listens)
         s->exact = s->adds_up = false; /* who knows what of that was counted */
     s->listens = listens;
     begin_behind(q, s);
-    s->lent_post = false;
+    s->leased_post = false;
     s->failed = 0;
     s->again_ms = 0;
 }
@@ -38,14 +38,14 @@ ledger_notify(struct ledger *l, struct known_subscription *s, int notice)
     ledger_hurry(l);
 }
 
-/* What was lent comes again, unless it has been overtaken. */
+/* What was leased comes again, unless it has been overtaken. */
 static bool
 comes_again(const struct known_subscription *s)
 {
-    if (s->lent_notice == 0)
-        return s->lent_post && s->notice == 0;
+    if (s->leased_notice == 0)
+        return s->leased_post && s->notice == 0;
     return s->notice == 0 &&
-           !(s->confirmed && s->lent_notice == 1 + STORE_NOTICE_CONFIRM);
+           !(s->confirmed && s->leased_notice == 1 + STORE_NOTICE_CONFIRM);
 }
 
 /* It failed, or was not tried. */
@@ -59,7 +59,7 @@ back_off(struct known_subscription *s, bool failed, int64_t now_ms, int64_t agai
         s->failed = s->changed || !again ? 0 : s->failed + 1;
     }
     if (again)
-        s->notice = s->lent_notice;
+        s->notice = s->leased_notice;
     s->again_ms = s->changed || other || again_ms <= now_ms ? 0 : again_ms;
 }
 
@@ -81,7 +81,7 @@ finish(struct known_subscription *s, int was, bool delivered)
         return;
     }
     *(delivered ? &s->delivered : &s->permanent_failures) += 1;
-    if (!s->lent_post)
+    if (!s->leased_post)
         return; /* it has begun anew meanwhile */
     s->dropped += s->missed;
     s->missed = 0;
@@ -97,22 +97,22 @@ ledger_delivered(struct ledger *l, int place, const char *id, enum store_outcome
 
     ledger_advance(l, now_ms);
     s = ledger_subscription(l, place, id);
-    if (s == NULL || !s->lent)
+    if (s == NULL || !s->leased)
         return;
-    s->lent = false;
+    s->leased = false;
     s->unlogged = s->unlogged || starved;
     ledger_hurry(l);
     if (outcome == STORE_OUTCOME_GONE)
-        ledger_unsubscribe(l, s, FATE_DELETED);
+        ledger_unsubscribe(l, s, ENDING_DELETED);
     else if (outcome == STORE_OUTCOME_FAILED || outcome == STORE_OUTCOME_BACKED_OFF)
         back_off(s, outcome == STORE_OUTCOME_FAILED, now_ms, again_ms);
     else
-        finish(s, s->lent_notice, outcome == STORE_OUTCOME_DELIVERED);
+        finish(s, s->leased_notice, outcome == STORE_OUTCOME_DELIVERED);
 }
 
 /* ---------------------------------------------------------------------- restarts */
 
-/* From where on it may be told again. */
+/* From where on posts may be delivered again. */
 static size_t
 earliest(const struct known_subscription *s)
 {
@@ -128,13 +128,13 @@ earliest(const struct known_subscription *s)
 static void
 begin_again(const struct known_queue *q, struct known_subscription *s)
 {
-    if (s->lent && comes_again(s))
-        s->notice = s->lent_notice; /* nobody knows that it was told */
+    if (s->leased && comes_again(s))
+        s->notice = s->leased_notice; /* no log has that it was delivered */
     if (s->old != 0)
         s->maybe = s->old;
     if (s->notice != 0)
         s->maybe = 0;
-    s->lent = false;
+    s->leased = false;
     s->again_ms = 0;
     s->failed = 0;
     s->failures = 0;
@@ -159,7 +159,7 @@ ledger_restart(struct ledger *l)
 
         if (q->transient)
             ledger_purge(l, place, STORE_PURGE_MESSAGES);
-        q->line_count = 0;
+        q->waiter_count = 0;
         for (size_t i = 0; i < q->subscription_count; i++)
             begin_again(q, q->subscriptions[i]);
     }

@@ -237,7 +237,7 @@ write_subscription(const struct operation *op, struct buf *body)
 {
     const char *mark = "{";
 
-    if (op->subscriber != NOBODY) {
+    if (op->subscriber != NONE) {
         buf_printf(body, "%s\"subscriber\":\"%s\"", mark, subscriber_uri(op->subscriber));
         mark = ",";
     }

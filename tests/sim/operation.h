@@ -91,7 +91,7 @@ struct operation {
     bool transient;       /* QUEUE_PUT: not to be in the journal */
     enum store_purge purge;
     unsigned pauses, resumes; /* QUEUE_PAUSE: of enum store_pause; 0: only look */
-    int subscriber;           /* SUBSCRIBE, SUBSCRIPTION_PATCH; NOBODY: left out */
+    int subscriber;           /* SUBSCRIBE, SUBSCRIPTION_PATCH; NONE: left out */
     int64_t options;          /* likewise: a number in them; STORE_UNSET: left out */
     bool confirmed;           /* SUBSCRIPTION_CONFIRM */
 

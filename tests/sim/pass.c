@@ -1,6 +1,6 @@
 /*
  * Time goes on; with the test API by the interface that tests have: from one deadline to the next, and
- * who waits is served in between.
+ * waiters are served in between.
  */
 #include "sim/crash.h"
 #include "sim/history.h"
@@ -14,7 +14,7 @@ struct due {
     struct store_id id;
     int place;
     int64_t at_ms;
-    bool told;
+    bool reported;
 };
 
 struct step_of_time {
@@ -63,12 +63,12 @@ check_claim(struct step_of_time *step, const struct history_entry *e)
             !bytes_equal_str(e->queue.name, place_name(d->place)) ||
             !bytes_equal_str(e->queue.project, place_project(d->place)))
             continue;
-        if (d->told || e->at_ms != d->at_ms)
-            (void)verdict_break(&step->sim->verdict, PROMISE_STEP_BY_STEP,
-                                "claim %s ends at %" PRId64 ", and is told %s %" PRId64,
-                                d->id.text, d->at_ms, d->told ? "again at" : "to end at",
-                                e->at_ms);
-        d->told = true;
+        if (d->reported || e->at_ms != d->at_ms)
+            (void)verdict_break(
+                &step->sim->verdict, PROMISE_STEP_BY_STEP,
+                "claim %s ends at %" PRId64 ", and is reported %s %" PRId64, d->id.text,
+                d->at_ms, d->reported ? "again at" : "to end at", e->at_ms);
+        d->reported = true;
     }
 }
 
@@ -94,9 +94,9 @@ check_step(struct step_of_time *step, uint64_t since)
 
     history_read(testapi_history(sim->server.testapi), since, check_entry, step);
     for (size_t i = 0; i < step->count; i++)
-        if (!step->due[i].told)
+        if (!step->due[i].reported)
             (void)verdict_break(&sim->verdict, PROMISE_STEP_BY_STEP,
-                                "claim %s ends at %" PRId64 ", and nobody is told",
+                                "claim %s ends at %" PRId64 ", and no event reports it",
                                 step->due[i].id.text, step->due[i].at_ms);
     free(step->due);
 }
@@ -115,7 +115,7 @@ advance(struct sim *sim, struct random *r, int64_t seconds)
         if (server_calls(&sim->server) && !sim_broken(sim))
             sim_round(sim, r, true);
         else if (sim_broken(sim))
-            server_let_go(&sim->server);
+            server_end_waiters(&sim->server);
     if (server_advance_end(&sim->server) != 200)
         (void)verdict_break(&sim->verdict, PROMISE_CONTRACT, "the clock is not moved");
     sim->tally.moves++;
@@ -231,7 +231,8 @@ sim_settle(struct sim *sim, bool late)
     qsort(all, count, sizeof(*all), compare_dying);
     for (size_t i = 0; i < count && !sim_broken(sim); i++)
         if (all[i].at != SIZE_MAX)
-            ledger_bury(&sim->ledger, all[i].from, all[i].to, all[i].m, all[i].dead_ms);
+            ledger_dead_letter(&sim->ledger, all[i].from, all[i].to, all[i].m,
+                               all[i].dead_ms);
     ledger_advance(&sim->ledger, sim->server.now_ms);
     if (count > 0 && !late) {
         sim->server.first_lsn = 0; /* the log may end between them */

@@ -1,4 +1,4 @@
-/* Producers post, and post again what they were not told to have arrived. */
+/* Producers post, and post again what may not have arrived. */
 #include "sim/sim.h"
 
 static int64_t
@@ -17,7 +17,7 @@ draw_delay(const struct profile *p, struct random *r)
     return random_chance(r, 50) ? random_between(r, 1, 60) : random_between(r, 1, 900);
 }
 
-/* Posts again what may have arrived. With subscribers under other numbers: what is told is
+/* Posts again what may have arrived. With subscribers under other numbers: what is delivered is
  * known by its body alone. */
 static void
 post_again(struct sim *sim, struct actor *a, struct operation *op)

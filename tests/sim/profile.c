@@ -94,7 +94,7 @@ draw_restarts(struct profile *p, struct random *r)
     p->batch = p->batch > 10 && p->body > 60 ? 10 : p->batch;
 }
 
-/* Likewise: somebody is told of what is posted. */
+/* Likewise: a queue with subscribers. */
 static void
 draw_subscribers(struct profile *p, struct random *r)
 {
@@ -165,7 +165,7 @@ draw_rules(struct profile *p, struct random *r)
 
     p->claim_ttl_max = l->max_claim_ttl;
     p->claim_grace_max = l->max_claim_grace;
-    if (random_chance(r, 10)) /* an operator for whom the 14 days matter */
+    if (random_chance(r, 10)) /* an operator to whom the 14 days matter */
         p->claim_ttl_max = p->claim_grace_max = p->claim_most_s = l->max_message_ttl;
     p->rules = (struct rules){
         .message_ttl_s = l->default_message_ttl,

@@ -19,15 +19,15 @@
     X(ON_TIME, "on time")                                                                \
     X(GRACE, "grace")                                                                    \
     X(ALL_OR_NOTHING, "all or nothing")                                                  \
-    X(NOBODY_LEFT, "nobody left waiting")                                                \
+    X(NO_WAITER_LEFT, "no waiter left")                                                  \
     X(FIRST_COME, "first come, first served")                                            \
     X(GONE_IS_GONE, "gone is gone")                                                      \
     X(NUMBERS_GROW, "claim numbers grow")                                                \
-    X(TOLD_IN_ORDER, "told in order")                                                    \
-    X(TOLD_AT_LEAST_ONCE, "told at least once")                                          \
-    X(TOLD_AGAIN_FEW, "few are told again")                                              \
-    X(ONLY_SUBSCRIBERS, "only subscribers are told")                                     \
-    X(NOBODY_HELD_UP, "nobody held up")                                                  \
+    X(DELIVERED_IN_ORDER, "delivered in order")                                          \
+    X(DELIVERED_AT_LEAST_ONCE, "delivered at least once")                                \
+    X(FEW_DELIVERED_AGAIN, "few are delivered again")                                    \
+    X(ONLY_SUBSCRIBERS, "only subscribers get deliveries")                               \
+    X(NO_SUBSCRIBER_DELAYED, "no subscriber delayed")                                    \
     X(ADDS_UP, "it adds up")                                                             \
     X(SAYS_SO, "says so")                                                                \
     X(LATER_IN_PLACE, "later, in its old place")                                         \

@@ -349,7 +349,7 @@ read_subscription(struct bytes text, struct seen_subscription *out)
         else if (bytes_equal_str(name, "confirmed"))
             sound = read_flag(value, &out->confirmed);
         else if (bytes_equal_str(name, "delivering"))
-            sound = read_flag(value, &out->lent);
+            sound = read_flag(value, &out->leased);
         else if (bytes_equal_str(name, "subscriber"))
             sound = json_read_text(value, &out->subscriber);
         else if (bytes_equal_str(name, "options"))

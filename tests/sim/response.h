@@ -26,7 +26,7 @@ struct seen_subscription {
     struct store_id id;
     struct bytes subscriber, options; /* borrowed */
     int64_t ttl_s, age_s;
-    bool confirmed, lent;
+    bool confirmed, leased;
     int64_t delivered, permanent_failures, dropped, behind, failures, failed;
     char next_try[32]; /* empty: null */
 };

@@ -241,10 +241,10 @@ fire(struct store_wakeup *wakeup)
 }
 
 static struct store_wakeup *
-tell_deliverer(struct store_listener *listener, enum store_notification notification)
+notify_deliverer(struct store_listener *listener, enum store_notification notification)
 {
     (void)notification; /* there is one only */
-    container_of(listener, struct server, deliverer)->delivery_told = true;
+    container_of(listener, struct server, deliverer)->delivery_notified = true;
     return NULL;
 }
 
@@ -264,8 +264,8 @@ process_start(struct server *s, int64_t wall_ms)
     else if (s->testapi != NULL)
         clock_init_manual(testapi_clock(s->testapi), s->now_ms);
     open_api(s, p);
-    s->delivery_told = true;
-    s->deliverer.notify = tell_deliverer;
+    s->delivery_notified = true;
+    s->deliverer.notify = notify_deliverer;
     store_delivery_watch(s->store, &s->deliverer);
     api_caller_init(&s->caller, s->api, s->mem, s->now_ms);
     api_caller_init(&s->peeper, s->api, s->mem, s->now_ms);
@@ -319,12 +319,12 @@ static bool
 take_back(struct server *s, size_t which, struct trouble trouble,
           enum store_outcome outcome, int64_t again_ms)
 {
-    struct store_delivery d = s->lent[which];
+    struct store_delivery d = s->leased[which];
     uint64_t attempts;
 
-    s->lent_count--;
-    for (size_t i = which; i < s->lent_count; i++)
-        s->lent[i] = s->lent[i + 1];
+    s->leased_count--;
+    for (size_t i = which; i < s->leased_count; i++)
+        s->leased[i] = s->leased[i + 1];
     attempts = trouble_begins(s, trouble);
     store_delivery_done(s->store, STORE_AT(s->now_ms), &d, outcome, again_ms);
     return trouble_ends(s, trouble, attempts);
@@ -339,7 +339,7 @@ close_all(struct server *s)
     for (int i = 0; i < WAITERS_MAX; i++)
         if (s->parked[i].used)
             server_end(s, i);
-    while (s->lent_count > 0) /* nobody knows what became of it */
+    while (s->leased_count > 0) /* the outcome is unknown */
         (void)take_back(s, 0, none, STORE_OUTCOME_BACKED_OFF, s->now_ms);
     store_delivery_watch(s->store, NULL);
     api_caller_fini(&s->caller);
@@ -431,12 +431,12 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
 
 /* Takes a note; one wakeup is enough for all of them. */
 static struct store_wakeup *
-tell(struct store_listener *listener, enum store_notification notification)
+notify(struct store_listener *listener, enum store_notification notification)
 {
     struct parked *p = container_of(listener, struct parked, waiting.listener);
     struct server *s = p->server;
 
-    p->told = true;
+    p->notified = true;
     p->dismissed |= notification == STORE_GONE;
     if (s->wakeup_due)
         return NULL;
@@ -448,10 +448,10 @@ tell(struct store_listener *listener, enum store_notification notification)
 bool
 server_has_rung(struct server *s)
 {
-    bool rung = !s->wakeup_due || s->wakeup_fired;
+    bool fired = !s->wakeup_due || s->wakeup_fired;
 
     s->wakeup_due = false;
-    return rung;
+    return fired;
 }
 
 /* Writes the request; its texts stay where they are as long as it waits. */
@@ -461,7 +461,7 @@ park(struct server *s, struct parked *p, const struct operation *op)
     const char *mark;
 
     *p = (struct parked){.used = true, .op = *op, .server = s};
-    p->waiting.listener.notify = tell;
+    p->waiting.listener.notify = notify;
     arena_init(&p->arena, s->mem);
     buf_init(&p->res.body, s->mem);
     buf_init(&p->target, s->own);
@@ -495,7 +495,7 @@ server_ask(struct server *s, int waiter, const struct operation *op, enum waitin
         park(s, p, op);
     p->req.now_ms = s->now_ms;
     p->waiting.end = end;
-    p->told = p->dismissed = false;
+    p->notified = p->dismissed = false;
     attempts = trouble_begins(s, trouble);
     do
         next = api_handle(s->api, &p->req, &p->res);
@@ -549,28 +549,28 @@ server_give_back(struct server *s, bool uncount)
 }
 
 struct store_delivery *
-server_lend(struct server *s)
+server_lease(struct server *s)
 {
-    struct store_delivery *d = &s->lent[s->lent_count];
+    struct store_delivery *d = &s->leased[s->leased_count];
     enum status st;
 
-    if (s->lent_count == LENT_MAX)
+    if (s->leased_count == LEASED_MAX)
         return NULL;
-    s->delivery_told = false;
+    s->delivery_notified = false;
     do
         st = store_delivery_next(s->store, STORE_AT(s->now_ms), d);
     while (st == ST_AGAIN);
     if (st != ST_OK)
         return NULL;
-    s->delivery_told = true; /* there may be more */
-    s->lent_count++;
+    s->delivery_notified = true; /* there may be more */
+    s->leased_count++;
     return d;
 }
 
 bool
-server_is_told(const struct server *s)
+server_is_notified(const struct server *s)
 {
-    return s->delivery_told;
+    return s->delivery_notified;
 }
 
 bool
@@ -676,7 +676,7 @@ server_calls(const struct server *s)
 }
 
 void
-server_let_go(struct server *s)
+server_end_waiters(struct server *s)
 {
     for (int i = 0; i < WAITERS_MAX; i++)
         if (s->parked[i].used)

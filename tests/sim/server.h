@@ -20,14 +20,14 @@
 struct parked {
     bool used;
     struct operation op;
-    struct waiting waiting; /* lent */
+    struct waiting waiting; /* leased */
     struct request req;
     struct arena arena;
     struct response res;
-    struct buf target, body; /* in the memory of the simulation */
-    int64_t until_ms;        /* its time is over then; 0: it has not waited */
-    bool waits;              /* that was its last response */
-    bool told, dismissed;    /* the notes since: STORE_READY, STORE_GONE */
+    struct buf target, body;  /* in the memory of the simulation */
+    int64_t until_ms;         /* its time is over then; 0: it has not waited */
+    bool waits;               /* that was its last response */
+    bool notified, dismissed; /* the notes since: STORE_READY, STORE_GONE */
     char prefer[16];
     struct server *server;
 };
@@ -40,7 +40,7 @@ struct exchanged {
     bool waits; /* there is no response yet */
 };
 
-enum { LENT_MAX = 24 };
+enum { LEASED_MAX = 24 };
 
 /* How a process ends. */
 enum server_end { END_TORN, END_LOSING_ALL, END_KILLED, END_PEACE };
@@ -78,13 +78,13 @@ struct server {
     struct mem *own; /* of the simulation: for what is said to the server */
     struct buf target, body;
     struct exchanged last;
-    struct parked parked[WAITERS_MAX]; /* by who waits */
+    struct parked parked[WAITERS_MAX]; /* by waiter */
     struct store_listener deliverer;
-    bool delivery_told; /* something is due since nothing was */
-    struct store_delivery lent[LENT_MAX];
-    size_t lent_count;
+    bool delivery_notified; /* something is due since nothing was */
+    struct store_delivery leased[LEASED_MAX];
+    size_t leased_count;
     struct store_wakeup wakeup;
-    bool wakeup_due, wakeup_fired; /* it was returned; it was rung since */
+    bool wakeup_due, wakeup_fired; /* it was returned; it has fired since */
 };
 
 /* What goes wrong with a request. */
@@ -134,19 +134,19 @@ bool server_waits(const struct server *s, int waiter);
 /* Ends the request, whatever became of it. Its last response is gone then. */
 void server_end(struct server *s, int waiter);
 
-/* Nobody got the response to the last request, a claim: gives it back. */
+/* The response was lost to the last request, a claim: gives it back. */
 void server_give_back(struct server *s, bool uncount);
 
-/* False if a wakeup that was returned has not been rung. */
+/* False if a wakeup that was returned has not fired. */
 bool server_has_rung(struct server *s);
 
-/* Lends what is due for delivery, the last of lent[]; NULL: nothing is, or there is no room. */
-struct store_delivery *server_lend(struct server *s);
+/* Leases what is due for delivery, the last of leased[]; NULL: nothing is, or there is no space. */
+struct store_delivery *server_lease(struct server *s);
 
 /* True if a deliverer need not wait for being told. */
-bool server_is_told(const struct server *s);
+bool server_is_notified(const struct server *s);
 
-/* Takes one of lent[] back. True if the allocation that was to fail was reached. */
+/* Takes one of leased[] back. True if the allocation that was to fail was reached. */
 bool server_give(struct server *s, size_t which, struct trouble trouble,
                  enum store_outcome outcome, int64_t again_ms);
 
@@ -167,15 +167,15 @@ size_t server_find(struct server *s, int place, struct store_id id, int64_t *dea
 
 /*
  * The test API moves the clock: begin, then as often as it says false, then end, which returns the
- * code of the response. In between somebody may have to ask again, at s->now_ms: server_calls().
+ * code of the response. In between a waiter may have to try again, at s->now_ms: server_calls().
  */
 void server_advance_begin(struct server *s, int64_t seconds);
 bool server_advance(struct server *s);
 int server_advance_end(struct server *s);
 bool server_calls(const struct server *s);
 
-/* A promise is broken: nobody asks any more. */
-void server_let_go(struct server *s);
+/* A promise is broken: no more requests. */
+void server_end_waiters(struct server *s);
 
 /* Housekeeping until nothing is left to do now; returns when there will be again. */
 int64_t server_housekeep(struct server *s);

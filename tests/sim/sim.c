@@ -114,12 +114,12 @@ sim_judge(struct sim *sim, struct judging *j, struct trouble trouble, bool sound
         (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
                             "the response is not the document it has to be");
     if (!server_has_rung(&sim->server))
-        (void)verdict_break(&sim->verdict, PROMISE_NOBODY_LEFT,
-                            "somebody was told, but the bell was not rung");
+        (void)verdict_break(&sim->verdict, PROMISE_NO_WAITER_LEFT,
+                            "a waiter was notified, but no wake-up fired");
     tally_count(&sim->tally, j->op, j->waits ? NULL : j->response);
     digest(sim);
     history_request(sim, trouble, j->starved);
-    if (!sim_broken(sim) && j->op->kind == OP_CLAIM && j->starved && j->waiter == NOBODY)
+    if (!sim_broken(sim) && j->op->kind == OP_CLAIM && j->starved && j->waiter == NONE)
         j->moved_count = count_moved(sim, j);
     if (!sim_broken(sim) && !judge(j))
         look_for_missing(sim, j->op);
@@ -138,7 +138,7 @@ perform(struct sim *sim, const struct operation *op, struct trouble trouble,
                         .tight = trouble.tight,
                         .impaired = sim_impaired(sim),
                         .verdict = &sim->verdict,
-                        .waiter = NOBODY};
+                        .waiter = NONE};
     bool sound;
 
     crash_remember(sim);
@@ -334,7 +334,7 @@ sim_retry(struct sim *sim, struct actor *who)
                           sim->profile->rules.key_window_ms))
         who->retry.key = 0;
     else if (sim_request(sim, who, &op, &response))
-        actor_hear(who, &op, &response);
+        actor_receive(who, &op, &response);
 }
 
 bool

@@ -1,7 +1,7 @@
 /*
  * sim: one history under way.
  *
- * Actors ask, the network may lose what they say or what they are told, the server
+ * Actors ask, the network may lose what they say or what they are sent, the server
  * responses, and the checker judges every response the server gives, heard or not.
  */
 #ifndef TESTS_SIM_SIM_H
@@ -59,13 +59,13 @@ bool sim_waits(const struct sim *sim, const struct actor *who);
 void sim_hang_up(struct sim *sim, struct actor *who, struct random *r);
 
 /*
- * The front end has its turn: it asks again for those who were told, or whose time is over,
+ * The front end has its turn: it retries for notified waiters, and for those whose time is over,
  * in an order of the dice; for some of them, or as long as there are any (whole). Then
- * nobody must be left waiting.
+ * no waiter must be left.
  */
 void sim_round(struct sim *sim, struct random *r, bool whole);
 
-/* The waiting of everybody is over. */
+/* All waiting is over. */
 void sim_drain(struct sim *sim);
 
 /* So much time goes on. */
@@ -77,7 +77,7 @@ bool sim_impaired(const struct sim *sim);
 /* Messages whose last claim has expired become dead letters now; late: the server was away. */
 void sim_settle(struct sim *sim, bool late);
 
-/* Everything that is due is delivered, and nothing is lent any more. */
+/* Everything that is due is delivered, and nothing is leased any more. */
 void sim_deliver_all(struct sim *sim);
 
 /* A request of the checker itself: always heard, nothing goes wrong. */

@@ -145,8 +145,8 @@ print_metrics(const struct options *o, const struct outcome *total, int64_t took
            " deliveries, %" PRIu64
            " moves of the clock, %.0f simulated hours, digest %016" PRIx64 "\n",
            o->seeds, o->seed, total->steps, total->tally.requests, total->tally.restarts,
-           total->tally.undone, total->tally.held, total->tally.lent, total->tally.moves,
-           (double)total->simulated_ms / 3.6e6, total->digest);
+           total->tally.undone, total->tally.held, total->tally.leased,
+           total->tally.moves, (double)total->simulated_ms / 3.6e6, total->digest);
     printf("in %.1f s: %.0f requests and %.0f simulated hours a minute\n", minutes * 60,
            (double)total->tally.requests / minutes,
            (double)total->simulated_ms / 3.6e6 / minutes);

@@ -40,12 +40,12 @@ patch(struct sim *sim, struct actor *a, struct random *r)
     struct sim_response response;
 
     if (random_chance(r, 50))
-        op.subscriber = NOBODY;
+        op.subscriber = NONE;
     if (random_chance(r, 50))
         op.options = STORE_UNSET;
     if (random_chance(r, 50))
         op.ttl_s = STORE_UNSET;
-    if (op.subscriber == NOBODY && op.options == STORE_UNSET)
+    if (op.subscriber == NONE && op.options == STORE_UNSET)
         op.ttl_s = draw_ttl(r);
     if (op.id.text[0] != '\0')
         (void)sim_request(sim, a, &op, &response);

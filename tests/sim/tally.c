@@ -29,7 +29,7 @@ tally_add(struct tally *to, const struct tally *from)
     to->restarts += from->restarts;
     to->undone += from->undone;
     to->held += from->held;
-    to->lent += from->lent;
+    to->leased += from->leased;
     to->moves += from->moves;
     for (int i = 0; i < OP_COUNT; i++) {
         to->done[i] += from->done[i];

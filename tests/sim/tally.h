@@ -13,7 +13,7 @@ struct tally {
     uint64_t restarts;                        /* of the server */
     uint64_t undone;                          /* of those: changes were lost */
     uint64_t held;                            /* responses that waited for the journal */
-    uint64_t lent;                            /* deliveries */
+    uint64_t leased;                          /* deliveries */
     uint64_t moves;                           /* of the clock, by the test API */
     uint64_t done[OP_COUNT], empty[OP_COUNT]; /* 200 and 201; 204 */
     uint64_t refused[OP_COUNT];               /* 400, 403, 404 */

@@ -57,13 +57,13 @@ answered(struct sim *sim, int waiter, const struct sim_response *response, bool 
         gone = true;
     }
     if (!gone && crash_sends(sim, &sim->actors[waiter], &op, response))
-        actor_hear(&sim->actors[waiter], &op, response);
+        actor_receive(&sim->actors[waiter], &op, response);
     server_end(&sim->server, waiter);
     if (response->code == 503)
         sim_inspect_refused(sim, &op);
 }
 
-/* Asks for who waits: the first time with an operation, then with NULL. */
+/* Tries for a waiter: the first time with an operation, then with NULL. */
 static void
 ask(struct sim *sim, int waiter, const struct operation *op, enum waiting_end end)
 {
@@ -135,19 +135,19 @@ ask_again(struct sim *sim, struct random *r, int waiter)
     const struct parked *p = &sim->server.parked[waiter];
     bool over = p->dismissed || sim->server.now_ms >= p->until_ms;
 
-    if (!server_waits(&sim->server, waiter) || (!over && !p->told))
+    if (!server_waits(&sim->server, waiter) || (!over && !p->notified))
         return false;
     if (random_chance(r, 5)) /* too late */
         sim_hang_up(sim, &sim->actors[waiter], r);
     else if (p->dismissed && !sim->ledger.dismissed[waiter])
         (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
-                            "is told that its queue is gone, which it is not");
+                            "is notified that its queue is gone, which it is not");
     else
         ask(sim, waiter, NULL, over ? WAITING_OVER : WAITING_ON);
     return true;
 }
 
-/* Asks for everybody once, in an order of the dice. True if anybody had a reason. */
+/* Retries for every waiter once, in a random order. True if any had a reason. */
 static bool
 ask_all(struct sim *sim, struct random *r, bool whole)
 {
@@ -161,20 +161,20 @@ ask_all(struct sim *sim, struct random *r, bool whole)
     return any;
 }
 
-/* Nobody who was told has not asked, and what is due has happened. */
+/* Every notified waiter has tried again, and what is due has happened. */
 static void
 look_who_is_left(struct sim *sim, int waiter)
 {
     const struct operation *op = &sim->server.parked[waiter].op;
 
     if (sim->ledger.dismissed[waiter])
-        (void)verdict_break(&sim->verdict, PROMISE_NOBODY_LEFT,
-                            "waits for a queue that was deleted, and is not told");
+        (void)verdict_break(&sim->verdict, PROMISE_NO_WAITER_LEFT,
+                            "waits for a queue that was deleted, and is not notified");
     for (size_t i = 0; operation_place(op, i) != NOWHERE; i++) {
         int place = operation_place(op, i);
 
         if (ledger_ready(&sim->ledger, place, sim->server.now_ms) > 0)
-            (void)verdict_break(&sim->verdict, PROMISE_NOBODY_LEFT,
+            (void)verdict_break(&sim->verdict, PROMISE_NO_WAITER_LEFT,
                                 "%s %d waits for %s, where a message lies ready",
                                 part_name(sim->actors[waiter].part),
                                 sim->actors[waiter].number + 1, place_name(place));

@@ -38,8 +38,8 @@ remember(struct holding *h, int place, const struct sim_response *response)
 }
 
 void
-actor_hear(struct actor *a, const struct operation *op,
-           const struct sim_response *response)
+actor_receive(struct actor *a, const struct operation *op,
+              const struct sim_response *response)
 {
     if (op->kind == OP_CLAIM && response->code == 201)
         remember(&a->held, op->place, response);
@@ -242,7 +242,7 @@ show(struct sim *sim, struct actor *a, const struct holding *h)
     (void)sim_request(sim, a, &op, &response);
 }
 
-/* Leaves the claim behind: nobody will give it back, but somebody may come back. */
+/* Leaves the claim behind: no worker will release it, but one may come back. */
 static void
 crash(struct actor *a)
 {

@@ -13,7 +13,7 @@ from harness import Client, post, request
 
 QUEUES = ["soak-%d" % i for i in range(8)]
 DEAD = "soak-dead"
-KEPT = "soak-kept"  # nobody takes anything out: it grows until the end of the round
+KEPT = "soak-kept"  # nothing is taken out: it grows until the end of the round
 PATCH_TYPE = "Content-Type: application/openstack-messaging-v2.0-json-patch"
 
 

@@ -114,7 +114,7 @@ class Soak:
         self.memory_kb = self.files = None
 
     def load(self, seconds):
-        """Everybody acts for so long."""
+        """All clients act for so long."""
         # By default, Python 3.14 imports this file again in each process, with other arguments.
         fork = multiprocessing.get_context("fork")
         reports = fork.SimpleQueue()

@@ -264,7 +264,7 @@ STORE_TEST(a_claim_shows_only_what_it_still_holds)
     expect(f, 1, 3);
 }
 
-/* The claim is over, and nobody can tell it from one that was released. */
+/* The claim is over, and it looks like one that was released. */
 static void
 expect_over(struct fixture *f, struct store_id claim)
 {

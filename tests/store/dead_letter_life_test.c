@@ -8,11 +8,11 @@ STORE_TEST(a_dead_letter_is_free_and_its_count_starts_again)
 {
     struct store_id claim;
 
-    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 2, "failed", STORE_UNSET);
     post(f, 1);
     wear_out(f, 1, 2);
     take(f, 1);
-    use(f, "graves");
+    use(f, "failed");
     get(f, 1);
     ck_assert_uint_eq(f->seen.messages[0].claim_count, 0);
     ck_assert(id_empty(f->seen.messages[0].claim_id));
@@ -27,13 +27,13 @@ STORE_TEST(a_dead_letter_is_free_and_its_count_starts_again)
 
 STORE_TEST(a_dead_letter_keeps_its_lifetime_without_a_ttl_for_dead_letters)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post_with(f, 500, 0);
     wait_s(f, 100);
     wear_out(f, 1, 1); /* 300 + 60 from now: until 460 */
     wait_s(f, 50);
     take(f, 1);
-    use(f, "graves");
+    use(f, "failed");
     expect_times(f, 1, 500, 150);
     wait_ms(f, 349999);
     expect_times(f, 1, 500, 499);
@@ -44,12 +44,12 @@ STORE_TEST(a_dead_letter_keeps_its_lifetime_without_a_ttl_for_dead_letters)
 
 STORE_TEST(a_dead_letter_that_would_expire_soon_lives_on)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post_with(f, 360, 0);
     wear_out(f, 1, 1);
     wait_s(f, 330);
     ck_assert(id_empty(take(f, 1))); /* 30 s before its end */
-    use(f, "graves");
+    use(f, "failed");
     expect_times(f, 1, 330 + FIXTURE_DEAD_LETTER_S, 330);
     wait_ms(f, FIXTURE_DEAD_LETTER_S * 1000 - 1);
     list_all(f);
@@ -61,14 +61,14 @@ STORE_TEST(a_dead_letter_that_would_expire_soon_lives_on)
 
 STORE_TEST(a_dead_letter_gets_a_new_life_with_a_ttl_for_dead_letters)
 {
-    make_mortal(f, "q", 1, "graves", 120);
+    make_dead_lettering(f, "q", 1, "failed", 120);
     post_with(f, 5000, 0);
     post_with(f, 60, 0);
     wait_s(f, 30);
     wear_out(f, 2, 1);
     wait_ms(f, 50 * 1000 + 500);
     take(f, 2);
-    use(f, "graves");
+    use(f, "failed");
     expect_times(f, 1, 120, 0);
     expect_times(f, 2, 120, 0);
     ck_assert_int_eq(stats(f).oldest.created_ms, f->now_ms);
@@ -82,13 +82,13 @@ STORE_TEST(a_dead_letter_gets_a_new_life_with_a_ttl_for_dead_letters)
 
 STORE_TEST(a_dead_letter_is_reached_by_its_old_id_through_the_new_queue_only)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 3);
     wear_out(f, 3, 1);
     take(f, 3);
     ck_assert_status(delete_free(f, 1), ST_OK); /* through q: nothing there */
-    expect_only_in(f, 1, "graves");
-    use(f, "graves");
+    expect_only_in(f, 1, "failed");
+    use(f, "failed");
     get(f, 3, 1, 2);
     expect(f, 3, 1, 2);
     ck_assert_status(delete_free(f, 1), ST_OK);
@@ -119,13 +119,13 @@ STORE_TEST(a_dead_letter_is_not_reached_by_an_id_of_its_new_place)
     struct store_id id;
     struct bytes text;
 
-    use(f, "graves");
+    use(f, "failed");
     post(f, 1); /* the letter's place is behind this one */
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     wear_out(f, 1, 2);
-    expect_only_in(f, 2, "graves");
-    use(f, "graves");
+    expect_only_in(f, 2, "failed");
+    use(f, "failed");
     id = id_behind(id_of(f, 1));
     text = bytes_str(id.text);
     ck_assert_status(
@@ -143,11 +143,11 @@ STORE_TEST(the_kept_id_is_a_marker_in_the_new_queue)
 {
     struct store_filter filter = {.limit = 10};
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 3);
     wear_out(f, 3, 1);
     take(f, 3);
-    use(f, "graves");
+    use(f, "failed");
     post(f, 1); /* 4 */
     filter.marker = id_of(f, 2);
     list(f, &filter);
@@ -158,11 +158,11 @@ STORE_TEST(bulk_delete_and_pop_reach_dead_letters)
 {
     struct bytes ids[2];
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 4);
     wear_out(f, 4, 1);
     take(f, 4);
-    use(f, "graves");
+    use(f, "failed");
     ids[0] = id_of(f, 2);
     ids[1] = id_of(f, 3);
     ck_assert_status(
@@ -177,15 +177,15 @@ STORE_CASE("queues of dead letters");
 
 STORE_TEST(a_dead_letter_queue_may_have_its_own)
 {
-    make_mortal(f, "graves", 2, "deeper", 600);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "failed", 2, "deeper", 600);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     wear_out(f, 1, 1);
     take(f, 1);
-    expect_only_in(f, 1, "graves");
-    use(f, "graves");
+    expect_only_in(f, 1, "failed");
+    use(f, "failed");
     wear_out(f, 1, 2);
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
     ck_assert(id_empty(take(f, 1)));
     expect_only_in(f, 1, "deeper");
     use(f, "deeper");
@@ -194,16 +194,16 @@ STORE_TEST(a_dead_letter_queue_may_have_its_own)
     expect(f, 1);
 }
 
-STORE_TEST(two_queues_may_bury_each_others_messages)
+STORE_TEST(two_queues_may_be_each_others_dead_letter_queues)
 {
-    make_mortal(f, "graves", 1, "q", STORE_UNSET);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "failed", 1, "q", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     for (int i = 0; i < 3; i++) { /* there and back again, always with the same ids */
         use(f, "q");
         wear_out(f, 2, 1);
         ck_assert(id_empty(take(f, 2)));
-        use(f, "graves");
+        use(f, "failed");
         get(f, 1, 2);
         expect(f, 1, 2);
         wear_out(f, 2, 1);
@@ -220,7 +220,7 @@ STORE_TEST(a_queue_may_be_its_own_dead_letter_queue)
 {
     struct store_id claim;
 
-    make_mortal(f, "q", 1, "q", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "q", STORE_UNSET);
     post(f, 3);
     wear_out(f, 1, 1); /* 1 has a count of 1 */
     claim = take(f, 2);
@@ -240,14 +240,14 @@ STORE_TEST(a_queue_may_be_its_own_dead_letter_queue)
 
 STORE_TEST(deleting_the_old_queue_leaves_its_dead_letters_alone)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     wear_out(f, 1, 1);
     take(f, 1); /* moves 1, holds 2 */
     expect(f, 2);
     delete_queue(f);
     post(f, 1); /* 3, in a queue made anew */
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
     expect(f, 1);
     get(f, 1);
@@ -256,13 +256,13 @@ STORE_TEST(deleting_the_old_queue_leaves_its_dead_letters_alone)
 
 STORE_TEST(a_dead_letter_queue_can_be_purged_and_deleted)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     for (int round = 0; round < 2; round++) {
         use(f, "q");
         post(f, 2);
         wear_out(f, 2, 1);
         take(f, 2);
-        use(f, "graves");
+        use(f, "failed");
         expect_stats(f, 0, 2);
         take(f, 1);
         if (round == 0)
@@ -277,5 +277,5 @@ STORE_TEST(a_dead_letter_queue_can_be_purged_and_deleted)
     post(f, 1); /* 5 */
     wear_out(f, 1, 1);
     take(f, 1);
-    expect_only_in(f, 5, "graves");
+    expect_only_in(f, 5, "failed");
 }

@@ -5,7 +5,7 @@ STORE_CASE("moving");
 
 STORE_TEST(a_message_is_handed_out_at_most_as_often_as_its_queue_allows)
 {
-    make_mortal(f, "q", 3, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 3, "failed", STORE_UNSET);
     post(f, 1);
     for (int i = 0; i < 3; i++) {
         struct store_id claim = take(f, 1);
@@ -15,13 +15,13 @@ STORE_TEST(a_message_is_handed_out_at_most_as_often_as_its_queue_allows)
     }
     expect_only_in(f, 1, "q"); /* a release as in Zaqar: it moves at the next claim */
     ck_assert(id_empty(take(f, 1)));
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
     expect_stats(f, 0, 0);
 }
 
 STORE_TEST(expired_claims_count_like_released_ones)
 {
-    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 2, "failed", STORE_UNSET);
     post(f, 1);
     for (int i = 0; i < 2; i++) {
         take_for(f, 1, 60, 60);
@@ -29,22 +29,22 @@ STORE_TEST(expired_claims_count_like_released_ones)
         wait_s(f, 60);
     }
     ck_assert(id_empty(take(f, 1)));
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
 }
 
 STORE_TEST(the_dead_letter_queue_is_made_on_demand)
 {
     struct store_queues queues = STORE_QUEUES_INIT;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
                      ST_NOT_FOUND);
     use(f, "q");
     wear_out(f, 1, 1);
     take(f, 1);
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
                      ST_OK);
     ck_assert_uint_eq(queues.queues[0].metadata.json.len, 0);
@@ -55,29 +55,29 @@ STORE_TEST(the_dead_letter_queue_is_made_on_demand)
 STORE_TEST(a_dead_letter_stays_in_its_project)
 {
     use_project(f, "p2");
-    use(f, "graves");
+    use(f, "failed");
     make_queue(f, NULL);
     use_project(f, "p");
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     wear_out(f, 1, 1);
     take(f, 1);
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
     use_project(f, "p2");
-    use(f, "graves");
+    use(f, "failed");
     expect_stats(f, 0, 0);
 }
 
 STORE_TEST(dead_letters_go_to_the_end_of_the_new_queue_in_their_order)
 {
-    use(f, "graves");
+    use(f, "failed");
     post(f, 2); /* 1 2 */
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 3); /* 3 4 5 */
     wear_out(f, 3, 1);
     take(f, 3);
     expect_nothing(f);
-    use(f, "graves");
+    use(f, "failed");
     post(f, 1); /* 6 */
     list_free(f);
     expect(f, 1, 2, 3, 4, 5, 6);
@@ -87,13 +87,13 @@ STORE_TEST(dead_letters_go_to_the_end_of_the_new_queue_in_their_order)
 
 STORE_TEST(moved_messages_do_not_use_up_the_limit)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 4); /* 1 2 3 4 */
     wear_out(f, 4, 1);
     post(f, 2); /* 5 6 */
     take(f, 2);
     expect(f, 5, 6);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     expect(f, 1, 2, 3, 4);
 }
@@ -102,7 +102,7 @@ STORE_TEST(dead_letters_move_as_claims_come_upon_them)
 {
     struct store_id first, second;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 4);
     first = take(f, 1);  /* 1 */
     second = take(f, 1); /* 2 */
@@ -118,7 +118,7 @@ STORE_TEST(dead_letters_move_as_claims_come_upon_them)
     expect(f, 5);
     list_all(f);
     expect(f, 5, 6);
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
     expect(f, 1, 2, 3, 4);
 }
@@ -127,7 +127,7 @@ STORE_TEST(a_claim_that_is_full_does_not_look_further)
 {
     struct store_id worn;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post_with(f, 3600, 60); /* 1: fresh and older than the dead letter */
     post(f, 1);             /* 2 */
     worn = take(f, 1);
@@ -138,18 +138,18 @@ STORE_TEST(a_claim_that_is_full_does_not_look_further)
     expect(f, 1);
     expect_only_in(f, 2, "q");
     ck_assert(id_empty(take(f, 1)));
-    expect_only_in(f, 2, "graves");
+    expect_only_in(f, 2, "failed");
 }
 
 STORE_TEST(hundreds_of_dead_letters_move_in_one_claim)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 500);
     wear_out(f, 500, 1);
     post(f, 1);
     take(f, 1);
     expect(f, 501);
-    use(f, "graves");
+    use(f, "failed");
     expect_stats(f, 0, 500);
     get(f, 1, 250, 500);
     expect(f, 1, 250, 500);
@@ -157,7 +157,7 @@ STORE_TEST(hundreds_of_dead_letters_move_in_one_claim)
 
 STORE_TEST(pop_does_not_look_at_the_count)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     wear_out(f, 1, 1);
     pop(f, 1);
@@ -176,7 +176,7 @@ STORE_TEST(both_settings_are_needed)
     take(f, 1);
     expect(f, 1);
     settings.max_claim_count = STORE_UNSET;
-    settings.dead_letter = bytes_str("graves");
+    settings.dead_letter = bytes_str("failed");
     use(f, "q2");
     make_queue(f, &settings);
     post(f, 1);
@@ -195,20 +195,20 @@ STORE_TEST(claims_are_counted_before_the_queue_asks_for_it)
     ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
                      ST_OK);
     metadata.settings.max_claim_count = 3;
-    metadata.settings.dead_letter = bytes_str("graves");
+    metadata.settings.dead_letter = bytes_str("failed");
     ck_assert_status(store_queue_update(f->store, STORE_AT(f->now_ms), &f->queue,
                                         queues.queues[0].version, &metadata),
                      ST_OK);
     store_queues_release(&queues);
     ck_assert(id_empty(take(f, 1)));
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
 }
 
 STORE_TEST(a_held_message_is_not_moved)
 {
     struct store_id claim;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     claim = take(f, 1);
     ck_assert(id_empty(take(f, 1)));

@@ -1,4 +1,4 @@
-/* What any store lends to who delivers, in which order, and what becomes of it. */
+/* What any store leases to who delivers, in which order, and what becomes of it. */
 #include "support/store_fixture.h"
 #include "support/subscriptions.h"
 
@@ -48,7 +48,7 @@ STORE_TEST(delivery_never_touches_the_message)
     expect_nothing_due(f);
 }
 
-STORE_TEST(a_delayed_message_is_told_of_at_once_with_its_delay)
+STORE_TEST(subscribers_get_a_delayed_message_at_once_with_its_delay)
 {
     struct store_delivery d;
     struct store_id id;
@@ -203,7 +203,7 @@ STORE_TEST(no_confirmation_is_requested_if_none_is_needed)
     id = subscribe(f, "http://a", 600);
     resubscribe(f, "http://a", false);
     expect_nothing_due(f);
-    confirm(f, id, false); /* whoever is unsubscribed hears of it all the same */
+    confirm(f, id, false); /* an unsubscribed one is notified all the same */
     expect_notice(f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
     failed(f, &d, 1000);
     post(f, 1);

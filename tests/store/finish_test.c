@@ -9,7 +9,7 @@ claim_of(struct fixture *f, int count)
 {
     struct store_id claim;
 
-    make_mortal(f, "q", 5, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 5, "failed", STORE_UNSET);
     post(f, count);
     claim = take(f, (size_t)count);
     ck_assert_uint_eq(f->seen.count, (size_t)count);
@@ -39,7 +39,7 @@ expect_untouched(struct fixture *f, struct store_id claim)
     expect_stats(f, 5, 0);
     for (int i = 1; i <= 5; i++)
         expect_details(f, i, NULL, NULL, -1, NULL, -1);
-    expect_queue_exists(f, "graves", false);
+    expect_queue_exists(f, "failed", false);
     expect_queue_exists(f, "next", false);
 }
 
@@ -49,7 +49,7 @@ ask_for_all(struct finishing *g)
 {
     then_delete(g, 1);
     then_release(g, 2, 30, "busy");
-    then_bury(g, 3, "bad input");
+    then_dead_letter(g, 3, "bad input");
     then_post(g, "next", 2);
     then_renew(g, 500, 100);
 }
@@ -94,7 +94,7 @@ STORE_TEST(everything_happens_in_one_step)
     expect_nothing(f);
     expect_details(f, 2, "busy", "worker", 10, NULL, -1);
     expect_details(f, 4, NULL, NULL, -1, NULL, -1);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     expect(f, 3);
     expect_details(f, 3, "bad input", "worker", 10, "q", 10);
@@ -491,7 +491,7 @@ STORE_TEST(a_delivery_that_does_not_count_is_taken_back)
 {
     struct finishing g;
 
-    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 2, "failed", STORE_UNSET);
     post(f, 2);
     for (uint32_t i = 1; i <= 5; i++) {
         g = finishing_of(f, take(f, 1));
@@ -509,7 +509,7 @@ STORE_TEST(a_delivery_that_does_not_count_is_taken_back)
         ck_assert_status(finish(f, &g), ST_OK);
         ck_assert(g.items[0].exhausted == (i == 2));
     }
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
     take(f, 1);
     expect(f, 2);
 }
@@ -539,14 +539,14 @@ STORE_TEST(dead_letters_need_no_limit_of_deliveries)
     struct store_settings settings = STORE_SETTINGS_INIT;
     struct finishing g;
 
-    settings.dead_letter = bytes_str("graves");
+    settings.dead_letter = bytes_str("failed");
     make_queue(f, &settings);
     post(f, 1);
     g = finishing_of(f, take(f, 1));
-    then_bury(&g, 1, NULL);
+    then_dead_letter(&g, 1, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
-    expect_only_in(f, 1, "graves");
-    use(f, "graves");
+    expect_only_in(f, 1, "failed");
+    use(f, "failed");
     expect_details(f, 1, NULL, NULL, -1, "q", 0);
     get(f, 1);
     ck_assert_uint_eq(f->seen.messages[0].claim_count, 0);
@@ -556,13 +556,13 @@ STORE_TEST(a_reason_is_kept_into_the_dead_letter_queue)
 {
     struct finishing g;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     g = finishing_of(f, take(f, 2));
     then_release(&g, 1, 0, "timeout");
     then_release(&g, 2, 0, "timeout");
     ck_assert_status(finish(f, &g), ST_OK);
-    use(f, "graves");
+    use(f, "failed");
     expect_details(f, 1, "timeout", "worker", 0, "q", 0);
     expect_details(f, 2, "timeout", "worker", 0, "q", 0);
 }
@@ -571,7 +571,7 @@ STORE_TEST(a_dead_letter_without_a_reason_keeps_the_last_one)
 {
     struct finishing g;
 
-    make_mortal(f, "q", 9, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 9, "failed", STORE_UNSET);
     post(f, 2);
     g = finishing_of(f, take(f, 2));
     then_release(&g, 1, 0, "timeout");
@@ -579,10 +579,10 @@ STORE_TEST(a_dead_letter_without_a_reason_keeps_the_last_one)
     ck_assert_status(finish(f, &g), ST_OK);
     wait_s(f, 10);
     g = finishing_of(f, take(f, 2));
-    then_bury(&g, 1, NULL);
-    then_bury(&g, 2, "hopeless");
+    then_dead_letter(&g, 1, NULL);
+    then_dead_letter(&g, 2, "hopeless");
     ck_assert_status(finish(f, &g), ST_OK);
-    use(f, "graves");
+    use(f, "failed");
     expect_details(f, 1, "timeout", "worker", 0, "q", 10);
     expect_details(f, 2, "hopeless", "worker", 10, "q", 10);
 }
@@ -591,11 +591,11 @@ STORE_TEST(a_queue_may_be_its_own_dead_letter_queue)
 {
     struct finishing g;
 
-    make_mortal(f, "q", 1, "q", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "q", STORE_UNSET);
     post(f, 3);
     g = finishing_of(f, take(f, 2));
-    then_bury(&g, 1, "once more");
-    then_bury(&g, 2, NULL);
+    then_dead_letter(&g, 1, "once more");
+    then_dead_letter(&g, 2, NULL);
     then_post(&g, "q", 1);
     ck_assert_status(finish(f, &g), ST_OK);
     list_free(f);
@@ -612,11 +612,11 @@ STORE_TEST(a_finish_may_post_to_the_dead_letter_queue_that_it_makes)
     struct store_id claim = claim_of(f, 5);
     struct finishing g = finishing_of(f, claim);
 
-    then_bury(&g, 1, NULL);
-    then_bury(&g, 2, NULL);
-    then_post(&g, "graves", 2); /* 6 7 */
+    then_dead_letter(&g, 1, NULL);
+    then_dead_letter(&g, 2, NULL);
+    then_post(&g, "failed", 2); /* 6 7 */
     ck_assert_status(finish(f, &g), ST_OK);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     ck_assert_uint_eq(f->seen.count, 4);
     get(f, 1, 2, 6, 7);
@@ -631,17 +631,17 @@ STORE_TEST(a_finish_may_post_to_the_dead_letter_queue_that_exists)
     struct store_id claim = claim_of(f, 5);
     struct finishing g = finishing_of(f, claim);
 
-    use(f, "graves");
+    use(f, "failed");
     post(f, 1); /* 6 */
     use(f, "q");
-    then_bury(&g, 5, NULL);
-    then_bury(&g, 1, NULL);
-    then_post(&g, "graves", 1); /* 7 */
+    then_dead_letter(&g, 5, NULL);
+    then_dead_letter(&g, 1, NULL);
+    then_post(&g, "failed", 1); /* 7 */
     then_post(&g, "q", 1);      /* 8 */
     ck_assert_status(finish(f, &g), ST_OK);
     list_all(f);
     expect(f, 2, 3, 4, 8);
-    use(f, "graves");
+    use(f, "failed");
     get(f, 1, 5, 6, 7);
     expect(f, 1, 5, 6, 7);
     expect_stats(f, 0, 4);
@@ -651,26 +651,26 @@ STORE_TEST(dead_letters_of_a_finish_get_the_life_of_dead_letters)
 {
     struct finishing g;
 
-    make_mortal(f, "q", 9, "graves", 500);
+    make_dead_lettering(f, "q", 9, "failed", 500);
     post(f, 1);
     post_with(f, 50, 0);
     g = finishing_of(f, take_for(f, 2, 30, 1));
     wait_s(f, 20);
-    then_bury(&g, 1, NULL);
-    then_bury(&g, 2, NULL);
+    then_dead_letter(&g, 1, NULL);
+    then_dead_letter(&g, 2, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
-    use(f, "graves");
+    use(f, "failed");
     expect_times(f, 1, 500, 0);
     expect_times(f, 2, 500, 0);
-    make_mortal(f, "free", 9, "graves", STORE_UNSET);
+    make_dead_lettering(f, "free", 9, "failed", STORE_UNSET);
     post_with(f, 50, 0);   /* 3 */
     post_with(f, 3000, 0); /* 4 */
     g = finishing_of(f, take_for(f, 2, 30, 1));
     wait_s(f, 20);
-    then_bury(&g, 3, NULL);
-    then_bury(&g, 4, NULL);
+    then_dead_letter(&g, 3, NULL);
+    then_dead_letter(&g, 4, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
-    use(f, "graves");
+    use(f, "failed");
     expect_times(f, 3, 20 + FIXTURE_DEAD_LETTER_S, 20);
     expect_times(f, 4, 3000, 20);
 }
@@ -681,16 +681,16 @@ STORE_TEST(the_most_dead_letters_and_posts_are_one_step)
                                                           "f", "g", "h", "i", "j"};
     static struct finishing g;
 
-    make_mortal(f, "q", 9, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 9, "failed", STORE_UNSET);
     post(f, STORE_FINISH_DEAD_LETTERS + 1);
     g = finishing_of(f, take(f, STORE_FINISH_DEAD_LETTERS + 1));
     for (int i = 1; i <= STORE_FINISH_DEAD_LETTERS; i++)
-        then_bury(&g, i, "all of them");
+        then_dead_letter(&g, i, "all of them");
     for (size_t i = 0; i < STORE_FINISH_POSTS; i++)
         then_post(&g, names[i], 4);
     ck_assert_status(finish(f, &g), ST_OK);
     expect_stats(f, 1, 0);
-    use(f, "graves");
+    use(f, "failed");
     expect_stats(f, 0, STORE_FINISH_DEAD_LETTERS);
     for (size_t i = 0; i < STORE_FINISH_POSTS; i++) {
         use(f, names[i]);
@@ -704,18 +704,18 @@ STORE_TEST(dead_letters_of_a_finish_are_encrypted_if_their_queue_is)
     struct finishing g;
 
     settings.encrypt = true;
-    use(f, "graves");
+    use(f, "failed");
     make_queue(f, &settings);
-    make_mortal(f, "q", 9, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 9, "failed", STORE_UNSET);
     post(f, 3);
     g = finishing_of(f, take(f, 3));
     then_release(&g, 2, 10, "slow");
-    then_bury(&g, 1, "bad");
-    then_bury(&g, 3, NULL);
+    then_dead_letter(&g, 1, "bad");
+    then_dead_letter(&g, 3, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
     list_all(f);
     expect(f, 2);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     ck_assert_uint_eq(f->seen.count, 2);
     for (size_t i = 0; i < 2; i++)
@@ -817,10 +817,10 @@ STORE_TEST(finish_reaches_transient_queues)
         const int first = f->posted + 1;
 
         settings.transient = to;
-        use(f, "graves");
+        use(f, "failed");
         make_queue(f, &settings);
         settings.transient = from;
-        settings.dead_letter = bytes_str("graves");
+        settings.dead_letter = bytes_str("failed");
         use(f, "q");
         make_queue(f, &settings);
         settings.dead_letter = BYTES_NONE;
@@ -828,14 +828,14 @@ STORE_TEST(finish_reaches_transient_queues)
         g = finishing_of(f, take(f, 4));
         then_delete(&g, first);
         then_release(&g, first + 1, 10, "slow");
-        then_bury(&g, first + 2, "bad");
-        then_post(&g, "graves", 1);
+        then_dead_letter(&g, first + 2, "bad");
+        then_post(&g, "failed", 1);
         then_renew(&g, 60, 60);
         ck_assert_status(finish(f, &g), ST_OK);
         ck_assert_uint_ne(g.request.number, 0);
         expect_details(f, first + 1, "slow", "worker", 0, NULL, -1);
         expect_stats(f, 1, 1);
-        use(f, "graves");
+        use(f, "failed");
         expect_details(f, first + 2, "bad", "worker", 0, "q", 0);
         expect_stats(f, 0, 2);
         delete_queue(f);
@@ -852,7 +852,7 @@ STORE_TEST(queues_of_other_projects_are_not_touched)
     use_project(f, "p2");
     use(f, "next");
     make_queue(f, NULL);
-    use(f, "graves");
+    use(f, "failed");
     make_queue(f, NULL);
     use_project(f, "p");
     use(f, "q");
@@ -861,7 +861,7 @@ STORE_TEST(queues_of_other_projects_are_not_touched)
     use_project(f, "p2");
     use(f, "next");
     expect_stats(f, 0, 0);
-    use(f, "graves");
+    use(f, "failed");
     expect_stats(f, 0, 0);
 }
 
@@ -880,17 +880,17 @@ STORE_TEST_WITH(a_finish_whose_dead_letter_cannot_be_encrypted_changes_nothing,
     struct store_id claim;
 
     settings.encrypt = true;
-    use(f, "graves");
+    use(f, "failed");
     make_queue(f, &settings);
-    make_mortal(f, "q", 9, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 9, "failed", STORE_UNSET);
     post(f, 1);
     ck_assert_status(store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &one,
                                         &f->ids[++f->posted]),
                      ST_OK);
     claim = take(f, 2);
     g = finishing_of(f, claim);
-    then_bury(&g, 1, NULL);
-    then_bury(&g, 2, NULL);
+    then_dead_letter(&g, 1, NULL);
+    then_dead_letter(&g, 2, NULL);
     then_post(&g, "next", 1);
     ck_assert_status(finish(f, &g), ST_NO_KEY);
     ck_assert_status(query(f, claim), ST_OK);
@@ -919,7 +919,7 @@ STORE_TEST(a_finish_survives_a_restart)
     wait_s(f, 30);
     list_free(f);
     expect(f, 2);
-    use(f, "graves");
+    use(f, "failed");
     expect_details(f, 3, "bad input", "worker", 0, "q", 0);
     use(f, "next");
     list_free(f);

@@ -35,7 +35,7 @@ STORE_CASE("expiry");
 
 STORE_TEST(the_end_of_the_last_claim_moves_the_message)
 {
-    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 2, "failed", STORE_UNSET);
     post(f, 1);
     take_for(f, 1, 60, 60);
     wait_s(f, 60);
@@ -44,8 +44,8 @@ STORE_TEST(the_end_of_the_last_claim_moves_the_message)
     wait_ms(f, 59999);
     expect_only_in(f, 1, "q");
     wait_ms(f, 1);
-    expect_only_in(f, 1, "graves");
-    use(f, "graves");
+    expect_only_in(f, 1, "failed");
+    use(f, "failed");
     expect_details(f, 1, NULL, NULL, -1, "q", 120);
     get(f, 1);
     ck_assert_uint_eq(f->seen.messages[0].claim_count, 0);
@@ -55,7 +55,7 @@ STORE_TEST(each_operation_alone_sees_that_it_has_moved)
 {
     struct store_id claim;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     for (int look = 0; look < 7; look++) {
         post(f, 1);
         claim = take_for(f, 1, 60, 60);
@@ -85,7 +85,7 @@ STORE_TEST(each_operation_alone_sees_that_it_has_moved)
             get(f, look + 1);
             expect_nothing(f);
         }
-        use(f, "graves");
+        use(f, "failed");
         expect_stats(f, 0, (uint64_t)look + 1);
         use(f, "q");
     }
@@ -93,7 +93,7 @@ STORE_TEST(each_operation_alone_sees_that_it_has_moved)
 
 STORE_TEST(the_other_messages_of_the_claim_are_requeued)
 {
-    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 2, "failed", STORE_UNSET);
     post(f, 2); /* 1 2 */
     wear_out(f, 2, 1);
     post(f, 2); /* 3 4 */
@@ -102,7 +102,7 @@ STORE_TEST(the_other_messages_of_the_claim_are_requeued)
     wait_s(f, 60);
     list_free(f);
     expect(f, 3, 4);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     expect(f, 1, 2);
 }
@@ -111,32 +111,32 @@ STORE_TEST(messages_that_were_deleted_before_do_not_come_back)
 {
     struct store_id claim;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     claim = take_for(f, 2, 60, 60);
     ck_assert_status(delete_claimed(f, 1, claim), ST_OK);
     wait_s(f, 60);
     expect_stats(f, 0, 0);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     expect(f, 2);
 }
 
 STORE_TEST(a_message_whose_life_ended_after_its_claim_is_a_dead_letter)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post_with(f, 60, 0);
     take_for(f, 1, 60, 60);
     wait_s(f, 150); /* longer than claim and grace together */
     expect_stats(f, 0, 0);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     expect(f, 1);
 }
 
 STORE_TEST(hundreds_of_claims_that_end_together_move_their_messages)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     use(f, "q2");
     make_queue(f, NULL);
     use(f, "q");
@@ -147,13 +147,13 @@ STORE_TEST(hundreds_of_claims_that_end_together_move_their_messages)
     }
     wait_s(f, 60);
     expect_stats(f, 0, 0);
-    use(f, "graves");
+    use(f, "failed");
     expect_stats(f, 0, 400);
 }
 
 STORE_TEST(a_message_that_goes_to_the_end_of_its_own_queue_begins_anew)
 {
-    make_mortal(f, "q", 1, "q", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "q", STORE_UNSET);
     post(f, 2); /* 1 2 */
     take_for(f, 1, 60, 60);
     wait_s(f, 60);
@@ -164,30 +164,30 @@ STORE_TEST(a_message_that_goes_to_the_end_of_its_own_queue_begins_anew)
 
 STORE_TEST(dead_letters_go_on_along_a_chain)
 {
-    make_mortal(f, "graves", 1, "deeper", STORE_UNSET);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "failed", 1, "deeper", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     take_for(f, 1, 60, 60);
     wait_s(f, 60);
-    expect_only_in(f, 1, "graves");
-    use(f, "graves");
+    expect_only_in(f, 1, "failed");
+    use(f, "failed");
     take_for(f, 1, 60, 60);
     expect(f, 1);
     wait_s(f, 60);
     expect_only_in(f, 1, "deeper");
 }
 
-STORE_TEST(two_queues_may_bury_in_each_other)
+STORE_TEST(two_queues_may_be_each_others_dead_letter_queue)
 {
-    make_mortal(f, "graves", 1, "q", STORE_UNSET);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "failed", 1, "q", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     for (int i = 0; i < 4; i++) {
         take_for(f, 1, 60, 60);
         expect(f, 1);
         wait_s(f, 60);
         expect_stats(f, 0, 0);
-        use(f, i % 2 == 0 ? "graves" : "q");
+        use(f, i % 2 == 0 ? "failed" : "q");
         expect_stats(f, 0, 1);
     }
 }
@@ -197,20 +197,20 @@ STORE_TEST(a_paused_queue_still_gives_up_its_exhausted_messages)
     struct store_settings settings = STORE_SETTINGS_INIT;
 
     settings.max_claim_count = 1;
-    settings.dead_letter = bytes_str("graves");
+    settings.dead_letter = bytes_str("failed");
     make_queue(f, &settings);
     post(f, 1);
     take_for(f, 1, 60, 60);
     settings.paused = STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS;
     set_settings(f, &settings);
-    use(f, "graves");
+    use(f, "failed");
     settings.max_claim_count = STORE_UNSET;
     settings.dead_letter = BYTES_NONE;
     settings.paused = STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS;
     make_queue(f, &settings);
     use(f, "q");
     wait_s(f, 60);
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
 }
 
 STORE_TEST(the_settings_at_the_end_of_the_claim_count)
@@ -218,7 +218,7 @@ STORE_TEST(the_settings_at_the_end_of_the_claim_count)
     struct store_settings none = STORE_SETTINGS_INIT, some = STORE_SETTINGS_INIT;
 
     some.max_claim_count = 1;
-    some.dead_letter = bytes_str("graves");
+    some.dead_letter = bytes_str("failed");
     make_queue(f, &some);
     post(f, 1);
     take_for(f, 1, 60, 60);
@@ -228,12 +228,12 @@ STORE_TEST(the_settings_at_the_end_of_the_claim_count)
     set_settings(f, &some);
     expect_only_in(f, 1, "q"); /* no attempt has ended since */
     ck_assert(id_empty(take(f, 1)));
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
     post(f, 1);
     take_for(f, 1, 60, 60);
     wait_s(f, 60);
     set_settings(f, &none); /* later than the end */
-    expect_only_in(f, 2, "graves");
+    expect_only_in(f, 2, "failed");
 }
 
 STORE_TEST(a_queue_in_memory_moves_them_too)
@@ -241,20 +241,20 @@ STORE_TEST(a_queue_in_memory_moves_them_too)
     struct store_settings settings = STORE_SETTINGS_INIT;
 
     settings.max_claim_count = 1;
-    settings.dead_letter = bytes_str("graves");
+    settings.dead_letter = bytes_str("failed");
     settings.transient = true;
     make_queue(f, &settings);
     post(f, 1);
     take_for(f, 1, 60, 60);
     wait_s(f, 60);
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
 }
 
 STORE_TEST(metrics_count_them_as_dead_letters_and_not_as_requeued)
 {
     struct store_metrics before, after;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     ck_assert_status(store_metrics(f->store, STORE_AT(f->now_ms), &before), ST_OK);
     take_for(f, 1, 60, 60);
@@ -273,7 +273,7 @@ TEST_CASE("housekeeping", .times = FIXTURE_KINDS - FIXTURE_ENGINE);
 
 STORE_TEST_WITH(an_idle_server_moves_them_on_time, fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     take_for(f, 1, 60, 60);
     housekeep(f);
@@ -281,7 +281,7 @@ STORE_TEST_WITH(an_idle_server_moves_them_on_time, fixture_open(f, FIXTURE_ENGIN
     wait_s(f, 60);
     ck_assert_int_le(store_next_ms(f->store), f->now_ms);
     housekeep(f);
-    use(f, "graves"); /* nobody has asked the other queue */
+    use(f, "failed"); /* the other queue was not used */
     list_free(f);
     expect(f, 1);
 }
@@ -292,7 +292,7 @@ expect_moved(struct fixture *f, int64_t after_s, size_t count)
 {
     wait_s(f, after_s);
     housekeep(f);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     ck_assert_uint_eq(f->seen.count, count);
     use(f, "q");
@@ -300,7 +300,7 @@ expect_moved(struct fixture *f, int64_t after_s, size_t count)
 
 STORE_TEST_WITH(each_claim_moves_its_own, fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    make_mortal(f, "q", 1, "graves", 100000);
+    make_dead_lettering(f, "q", 1, "failed", 100000);
     post(f, 3);
     take_for(f, 1, 600, 60);
     take_for(f, 1, 60, 60);
@@ -317,7 +317,7 @@ STORE_TEST_WITH(each_claim_moves_its_own, fixture_open(f, FIXTURE_ENGINE + _i))
 STORE_TEST_WITH(a_renewal_that_ends_the_claim_earlier_counts,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     ck_assert_status(renew(f, take_for(f, 1, 6000, 60), 60, 60), ST_OK);
     expect_moved(f, 60, 1);
@@ -334,7 +334,7 @@ STORE_TEST_WITH(settings_that_come_after_the_claim_count,
     take_for(f, 1, 60, 60);
     take_for(f, 1, 120, 60);
     settings.max_claim_count = 1;
-    settings.dead_letter = bytes_str("graves");
+    settings.dead_letter = bytes_str("failed");
     set_settings(f, &settings);
     expect_moved(f, 30, 0);
     expect_moved(f, 30, 1);
@@ -347,15 +347,15 @@ STORE_TEST_WITH(an_encrypting_dead_letter_queue_gets_sealed_bodies,
     struct store_settings settings = STORE_SETTINGS_INIT;
 
     settings.encrypt = true;
-    use(f, "graves");
+    use(f, "failed");
     make_queue(f, &settings);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 3);
     for (int i = 0; i < 3; i++)
         take_for(f, 1, 60, 60);
     wait_s(f, 60);
     housekeep(f);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     ck_assert_uint_eq(f->seen.count, 3);
     for (size_t i = 0; i < 3; i++)
@@ -368,15 +368,15 @@ STORE_TEST(a_release_after_the_last_attempt_moves_the_message)
 {
     struct finishing g;
 
-    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 2, "failed", STORE_UNSET);
     post(f, 1);
     g = finish_failed(f, 1, 0, false);
     ck_assert(g.items[0].held && !g.items[0].exhausted);
     expect_only_in(f, 1, "q");
     g = finish_failed(f, 1, 0, false);
     ck_assert(g.items[0].held && g.items[0].exhausted);
-    expect_only_in(f, 1, "graves");
-    use(f, "graves");
+    expect_only_in(f, 1, "failed");
+    use(f, "failed");
     expect_details(f, 1, "no route", "worker", 0, "q", 0);
 }
 
@@ -384,11 +384,11 @@ STORE_TEST(a_delay_does_not_hold_back_a_message_without_an_attempt_left)
 {
     struct finishing g;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     g = finish_failed(f, 1, 600, false);
     ck_assert(g.items[0].exhausted);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     expect(f, 1);
 }
@@ -397,7 +397,7 @@ STORE_TEST(an_attempt_that_does_not_count_is_not_the_last_one)
 {
     struct finishing g;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     g = finish_failed(f, 1, 0, true);
     ck_assert(!g.items[0].exhausted);
@@ -410,7 +410,7 @@ STORE_TEST(a_finish_does_all_of_it_in_one_step)
 {
     struct finishing g;
 
-    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 2, "failed", STORE_UNSET);
     post(f, 2); /* 1 2 */
     wear_out(f, 2, 1);
     post(f, 3); /* 3 4 5 */
@@ -419,15 +419,15 @@ STORE_TEST(a_finish_does_all_of_it_in_one_step)
     then_delete(&g, 1);
     then_release(&g, 2, 0, "again");
     then_release(&g, 3, 0, "first");
-    then_bury(&g, 4, "hopeless");
-    then_post(&g, "graves", 2); /* 6 7 */
+    then_dead_letter(&g, 4, "hopeless");
+    then_post(&g, "failed", 2); /* 6 7 */
     then_renew(&g, 60, 60);
     ck_assert_status(finish(f, &g), ST_OK);
     ck_assert(g.items[1].exhausted && !g.items[2].exhausted && !g.items[3].exhausted);
     ck_assert_uint_ne(g.request.number, 0); /* of message 5 */
     list_free(f);
     expect(f, 3);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     ck_assert_uint_eq(f->seen.count, 4);
     expect_details(f, 2, "again", "worker", 0, "q", 0);
@@ -436,13 +436,13 @@ STORE_TEST(a_finish_does_all_of_it_in_one_step)
 
 STORE_TEST(a_release_as_in_zaqar_waits_for_the_next_claim)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     release(f, take(f, 1));
     wait_s(f, 600);
     expect_only_in(f, 1, "q");
     ck_assert(id_empty(take(f, 1)));
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
 }
 
 STORE_CASE("subscribers");
@@ -453,20 +453,20 @@ STORE_TEST(subscribers_of_a_dead_letter_queue_receive_dead_letters)
     struct finishing g;
     struct store_id id;
 
-    use(f, "graves");
+    use(f, "failed");
     id = subscribe(f, "http://a", 6000);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 4);
     take_for(f, 1, 60, 60); /* 1: expires */
     g = finishing_of(f, take(f, 3));
     then_release(&g, 2, 0, NULL);
-    then_bury(&g, 3, "hopeless");
+    then_dead_letter(&g, 3, "hopeless");
     ck_assert_status(finish(f, &g), ST_OK);
     release(f, g.claim); /* 4: at the next claim */
     take(f, 1);
     wait_s(f, 60);
     expect_stats(f, 0, 0);
-    use(f, "graves");
+    use(f, "failed");
     for (int i = 0; i < 4; i++) {
         static const int order[] = {2, 3, 4, 1};
 
@@ -484,11 +484,11 @@ STORE_TEST(subscribers_receive_messages_that_are_put_back)
     struct store_delivery d;
     struct store_id id;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     finish_failed(f, 1, 0, false);
     id = subscribe(f, "http://a", 6000);
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_status(
         store_redrive(f->store, STORE_AT(f->now_ms), &f->queue, &which, &out), ST_OK);
     ck_assert_uint_eq(out.moved, 1);
@@ -504,7 +504,7 @@ STORE_TEST(subscribers_of_a_queue_that_buries_in_itself_receive_its_dead_letters
     struct store_delivery d;
     struct store_id id;
 
-    make_mortal(f, "q", 1, "q", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "q", STORE_UNSET);
     post(f, 1);
     id = subscribe(f, "http://a", 6000);
     finish_failed(f, 1, 0, false);
@@ -520,7 +520,7 @@ STORE_TEST(a_claim_gets_messages_that_it_moved_to_the_end_of_their_queue)
     struct store_delivery d;
     struct store_id id;
 
-    make_mortal(f, "q", 1, "q", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "q", STORE_UNSET);
     post(f, 2); /* 1 2 */
     wear_out(f, 2, 1);
     post(f, 1); /* 3 */

@@ -93,12 +93,12 @@ STORE_TEST_WITH(queues_are_made_up_to_the_limit_and_those_there_are_stay,
 STORE_TEST_WITH(dead_letters_move_whatever_the_project_has,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 3);
     limit(f, (struct engine_limits){.queues = 1, .messages = 3, .bytes = 1});
     wear_out(f, 3, 1);
     ck_assert(id_empty(take(f, 3)));
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
     ck_assert_status(try_post(f, 1), ST_PROJECT_BYTES);
     limit(f, (struct engine_limits){.messages = 4});
     ck_assert_status(try_post(f, 2), ST_PROJECT_MESSAGES); /* they count where they are */

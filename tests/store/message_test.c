@@ -4,7 +4,7 @@
 
 #define NO_ID ((struct store_id){""})
 
-/* Deletes the messages with these numbers; claims NULL: whoever holds them. */
+/* Deletes the messages with these numbers; claims NULL: any claim. */
 static enum status
 delete_many(struct fixture *f, const int *numbers, size_t count,
             const struct store_id *claims, size_t claim_count)
@@ -186,7 +186,7 @@ STORE_TEST(deleting_what_does_not_exist_is_fine_whatever_the_claim_id)
     expect(f, 2);
 }
 
-STORE_TEST(a_late_worker_is_told_that_its_claim_is_over)
+STORE_TEST(a_late_worker_learns_that_its_claim_is_over)
 {
     struct store_id late, second;
 
@@ -336,7 +336,7 @@ STORE_TEST(pop_of_an_unknown_queue_is_empty)
     make_queue(f, NULL); /* it was not made */
 }
 
-STORE_TEST(pop_takes_nothing_when_the_caller_has_too_little_room)
+STORE_TEST(pop_takes_nothing_when_the_caller_has_too_little_space)
 {
     post(f, 12); /* bodies of 1 byte, the last three of 2 */
     f->seen.capacity = 14;

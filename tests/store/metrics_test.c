@@ -50,7 +50,7 @@ count_shown(struct fixture *f)
 
 STORE_CASE("population");
 
-STORE_TEST(messages_are_told_by_their_state)
+STORE_TEST(messages_are_counted_by_their_state)
 {
     struct store_queue_metrics q;
     struct store_metrics all;
@@ -59,22 +59,22 @@ STORE_TEST(messages_are_told_by_their_state)
     post_with(f, 300, 60);
     (void)take(f, 2);
     all = metrics(f);
-    ck_assert_uint_eq(all.all.claimable, 3);
+    ck_assert_uint_eq(all.all.ready, 3);
     ck_assert_uint_eq(all.all.claimed, 2);
     ck_assert_uint_eq(all.all.delayed, 1);
     ck_assert_uint_eq(all.all.claims, 1);
     ck_assert_uint_eq(all.all.bytes, 6); /* their numbers */
     wait_s(f, 60);
     q = queue_metrics(f);
-    ck_assert_uint_eq(q.here.claimable, 4);
+    ck_assert_uint_eq(q.here.ready, 4);
     ck_assert_uint_eq(q.here.delayed, 0);
     wait_s(f, 240);
     q = queue_metrics(f);
-    ck_assert_uint_eq(q.here.claimable, 5); /* the claim is over, and so is a life */
+    ck_assert_uint_eq(q.here.ready, 5); /* the claim is over, and so is a life */
     ck_assert_uint_eq(q.here.claims, 0);
     purge(f);
     q = queue_metrics(f);
-    ck_assert_uint_eq(q.here.claimable + q.here.claimed + q.here.bytes, 0);
+    ck_assert_uint_eq(q.here.ready + q.here.claimed + q.here.bytes, 0);
 }
 
 STORE_TEST(the_age_is_that_of_the_oldest_message_that_can_be_claimed)
@@ -99,14 +99,14 @@ STORE_TEST(the_age_is_that_of_the_oldest_message_that_can_be_claimed)
     ck_assert(!queue_metrics(f).has_oldest);
 }
 
-STORE_TEST(dead_letters_are_told_where_they_are)
+STORE_TEST(dead_letters_are_counted_where_they_are)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 3);
     wear_out(f, 3, 1);
     ck_assert(id_empty(take(f, 3)));
     ck_assert_uint_eq(queue_metrics(f).here.dead_letters, 0);
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_uint_eq(queue_metrics(f).here.dead_letters, 3);
     pop(f, 1);
     ck_assert_uint_eq(queue_metrics(f).here.dead_letters, 2);
@@ -201,11 +201,11 @@ STORE_TEST(a_claim_whose_response_was_lost_has_read_nothing)
 
 STORE_TEST(expired_dead_letters_are_counted_in_their_queue)
 {
-    make_mortal(f, "q", 1, "graves", 120);
+    make_dead_lettering(f, "q", 1, "failed", 120);
     post(f, 3);
     wear_out(f, 2, 1);
     ck_assert(!id_empty(take_for(f, 3, 60, 60))); /* the third one */
-    use(f, "graves");
+    use(f, "failed");
     post_with(f, 60, STORE_UNSET);
     ck_expired(f, 0, 0, 0);
     wait_s(f, 120);
@@ -318,7 +318,7 @@ STORE_TEST_WITH(a_deletion_that_comes_too_late_is_counted,
 
     post(f, 2);
     claim = take_for(f, 1, 60, 60);
-    ck_assert_status(delete_free(f, 1), ST_CLAIMED); /* by somebody who never had it */
+    ck_assert_status(delete_free(f, 1), ST_CLAIMED); /* by a client that never had it */
     ck_count(f, STORE_COUNT_LATE_DELETES, 0);
     wait_s(f, 60);
     ck_assert_status(delete_claimed(f, 1, claim), ST_NOT_CLAIMED);
@@ -345,7 +345,7 @@ STORE_TEST_WITH(a_claim_with_a_lost_response_is_counted_apart,
 STORE_TEST_WITH(dead_letters_are_counted_when_they_move,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 2, "failed", STORE_UNSET);
     post(f, 3);
     wear_out(f, 3, 2);
     ck_count(f, STORE_COUNT_DEAD_LETTERS, 0);
@@ -392,7 +392,7 @@ STORE_TEST_WITH(times_fall_into_the_histograms, fixture_open(f, FIXTURE_ENGINE +
     ck_assert_uint_eq(sum(f, STORE_SPAN_ATTEMPTS), 2 + 1);
     ck_assert_uint_eq(bucket(f, STORE_SPAN_ATTEMPTS, 0), 1);
     ck_assert_uint_eq(bucket(f, STORE_SPAN_ATTEMPTS, 1), 1);
-    ck_assert_status(delete_free(f, 3), ST_OK); /* nobody worked on it */
+    ck_assert_status(delete_free(f, 3), ST_OK); /* no worker had it */
     ck_assert_uint_eq(sum(f, STORE_SPAN_ATTEMPTS), 2 + 1);
 }
 

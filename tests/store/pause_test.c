@@ -134,7 +134,7 @@ STORE_TEST(delays_and_claims_end_while_the_queue_is_paused)
 
 STORE_TEST(a_claim_moves_no_dead_letter_out_of_a_paused_queue)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     wear_out(f, 1, 1);
     pause_queue(f, CLAIMS);
@@ -144,7 +144,7 @@ STORE_TEST(a_claim_moves_no_dead_letter_out_of_a_paused_queue)
     pause_queue(f, 0);
     take(f, 5);
     expect(f, 2);
-    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 1, "failed");
 }
 
 STORE_CASE("posts");
@@ -198,19 +198,19 @@ STORE_TEST(a_paused_queue_receives_dead_letters_and_redriven_messages)
     struct finishing g;
     struct store_id held;
 
-    use(f, "graves");
+    use(f, "failed");
     make_queue(f, NULL);
     pause_queue(f, BOTH);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     wear_out(f, 1, 1);
     held = take(f, 1); /* moves 1 */
     expect(f, 2);
     g = finishing_of(f, held);
-    then_bury(&g, 2, "bad");
+    then_dead_letter(&g, 2, "bad");
     ck_assert_status(finish(f, &g), ST_OK);
     pause_queue(f, BOTH);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     expect(f, 1, 2);
     ck_assert(claim(f, 5, NULL));
@@ -293,7 +293,7 @@ STORE_TEST(metrics_and_surveys_show_the_pause)
         ck_assert_status(store_queue_metrics(f->store, STORE_AT(f->now_ms), &at, &row),
                          ST_OK);
         ck_assert_uint_eq(row.paused, paused);
-        ck_assert_uint_eq(row.here.claimable, 1);
+        ck_assert_uint_eq(row.here.ready, 1);
         ck_assert_status(store_queue_survey(f->store, STORE_AT(f->now_ms), &survey),
                          ST_OK);
         ck_assert_uint_eq(survey.count, 1);

@@ -91,7 +91,7 @@ STORE_TEST(a_shown_body_stays_readable_after_its_message_is_gone)
     expect(f, 1, 2);
 }
 
-STORE_TEST(posting_makes_the_queue_only_when_told_to)
+STORE_TEST(posting_makes_the_queue_only_on_request)
 {
     ck_assert_status(post_sized(f, 0, false), ST_NOT_FOUND);
     list_all(f);

@@ -106,7 +106,7 @@ STORE_TEST(an_unknown_queue_has_no_metadata_to_show_or_change)
 STORE_TEST(settings_come_back_as_they_were_given)
 {
     struct store_settings given = {
-        1000, 61, 7, 3, 120, 90, 80, bytes_str("graves"), false, true, STORE_PAUSE_POSTS};
+        1000, 61, 7, 3, 120, 90, 80, bytes_str("failed"), false, true, STORE_PAUSE_POSTS};
     struct store_queues queues = STORE_QUEUES_INIT;
     const struct store_settings *shown;
 
@@ -122,7 +122,7 @@ STORE_TEST(settings_come_back_as_they_were_given)
     ck_assert_int_eq(shown->dead_letter_ttl_s, 120);
     ck_assert_int_eq(shown->claim_ttl_s, 90);
     ck_assert_int_eq(shown->claim_grace_s, 80);
-    ck_assert(bytes_equal_str(shown->dead_letter, "graves"));
+    ck_assert(bytes_equal_str(shown->dead_letter, "failed"));
     ck_assert(shown->encrypt);
     ck_assert_uint_eq(shown->paused, STORE_PAUSE_POSTS);
     store_queues_release(&queues);

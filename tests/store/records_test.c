@@ -7,32 +7,32 @@ STORE_CASE("records");
 enum { SLICES = 16 };
 
 /* All slices of a queue. */
-struct album {
+struct set {
     struct store_records slices[SLICES];
     size_t count;
 };
 
 static void
-read_all(struct fixture *f, struct album *album)
+read_all(struct fixture *f, struct set *set)
 {
     struct store_records records = STORE_RECORDS_INIT;
 
-    album->count = 0;
+    set->count = 0;
     do {
-        ck_assert_uint_lt(album->count, SLICES);
+        ck_assert_uint_lt(set->count, SLICES);
         ck_assert_status(store_read(f->store, STORE_AT(f->now_ms), &f->queue, &records),
                          ST_OK);
-        album->slices[album->count++] = records;
+        set->slices[set->count++] = records;
         records.store = NULL; /* the album's */
         store_records_release(&records);
-    } while (album->slices[album->count - 1].more);
+    } while (set->slices[set->count - 1].more);
 }
 
 static void
-throw_away(struct album *album)
+throw_away(struct set *set)
 {
-    while (album->count > 0)
-        store_records_release(&album->slices[--album->count]);
+    while (set->count > 0)
+        store_records_release(&set->slices[--set->count]);
 }
 
 static enum status
@@ -61,11 +61,11 @@ delete_wholly(struct fixture *f)
 
 /* Deletes the queue, and loads what the album shows. */
 static void
-put_back(struct fixture *f, const struct album *album)
+put_back(struct fixture *f, const struct set *set)
 {
     delete_wholly(f);
-    for (size_t i = 0; i < album->count; i++)
-        ck_assert_status(apply_slice(f, &album->slices[i]), ST_OK);
+    for (size_t i = 0; i < set->count; i++)
+        ck_assert_status(apply_slice(f, &set->slices[i]), ST_OK);
 }
 
 static void
@@ -122,9 +122,9 @@ expect_same_record(const struct store_record *r, const struct store_record *s)
 
 /* The queue has what the album has. */
 static void
-expect_album(struct fixture *f, const struct album *a)
+expect_set(struct fixture *f, const struct set *a)
 {
-    struct album b;
+    struct set b;
 
     read_all(f, &b);
     ck_assert_uint_eq(a->count, b.count);
@@ -136,7 +136,7 @@ expect_album(struct fixture *f, const struct album *a)
     throw_away(&b);
 }
 
-/* A message that somebody wrote. */
+/* A message as it was written. */
 static struct store_record
 written(const struct fixture *f, const char *body)
 {
@@ -159,7 +159,7 @@ plain_queue(void)
 STORE_TEST(dumped_records_can_be_loaded_and_are_equal)
 {
     struct store_id first, second;
-    struct album album;
+    struct set set;
 
     post(f, 6);
     post_with(f, 600, 60); /* 7 */
@@ -167,23 +167,23 @@ STORE_TEST(dumped_records_can_be_loaded_and_are_equal)
     wait_s(f, 7);
     second = take_for(f, 1, 200, 60);
     ck_assert(!id_empty(first) && !id_empty(second));
-    read_all(f, &album);
-    put_back(f, &album);
-    expect_album(f, &album);
-    throw_away(&album);
+    read_all(f, &set);
+    put_back(f, &set);
+    expect_set(f, &set);
+    throw_away(&set);
 }
 
 STORE_TEST(a_claim_that_was_loaded_finishes_renews_and_releases_with_its_id)
 {
     struct store_id a, b, c;
-    struct album album;
+    struct set set;
 
     post(f, 6);
     a = take_for(f, 2, 120, 60); /* 1 2 */
     b = take_for(f, 2, 120, 60); /* 3 4 */
-    read_all(f, &album);
-    put_back(f, &album);
-    throw_away(&album);
+    read_all(f, &set);
+    put_back(f, &set);
+    throw_away(&set);
     ck_assert_status(delete_claimed(f, 1, a), ST_OK);
     ck_assert_status(delete_free(f, 2), ST_CLAIMED);
     ck_assert_status(renew(f, b, 300, 60), ST_OK);
@@ -197,16 +197,16 @@ STORE_TEST(a_claim_that_was_loaded_finishes_renews_and_releases_with_its_id)
 
 STORE_TEST(deadlines_that_were_loaded_come_as_before)
 {
-    struct album album;
+    struct set set;
 
     post_with(f, 100, STORE_UNSET); /* 1 */
     post_with(f, 600, 60);          /* 2 */
     post(f, 1);                     /* 3 */
     take_for(f, 1, 80, 60);         /* 1: lives 140 s now */
     wait_s(f, 10);
-    read_all(f, &album);
-    put_back(f, &album);
-    throw_away(&album);
+    read_all(f, &set);
+    put_back(f, &set);
+    throw_away(&set);
     expect_times(f, 1, 140, 10);
     wait_s(f, 49);
     list_free(f);
@@ -224,67 +224,67 @@ STORE_TEST(deadlines_that_were_loaded_come_as_before)
 
 STORE_TEST(claims_that_were_loaded_move_their_dead_letters_without_a_request)
 {
-    struct album album;
+    struct set set;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     take_for(f, 1, 60, 60);
-    read_all(f, &album);
-    put_back(f, &album);
-    throw_away(&album);
+    read_all(f, &set);
+    put_back(f, &set);
+    throw_away(&set);
     wait_s(f, 60);
     housekeep(f);
-    use(f, "graves");
+    use(f, "failed");
     list_free(f);
     expect(f, 1);
 }
 
 STORE_TEST(changes_made_before_a_load_are_kept)
 {
-    struct album album;
+    struct set set;
 
     post_with(f, 100, STORE_UNSET); /* 1 */
     post(f, 1);                     /* 2 */
     wait_s(f, 1);
     take_for(f, 2, 60, 60);
-    read_all(f, &album);
+    read_all(f, &set);
     delete_wholly(f);
     wait_s(f, 300);
-    for (size_t i = 0; i < album.count; i++)
-        ck_assert_status(apply_slice(f, &album.slices[i]), ST_OK);
-    throw_away(&album);
+    for (size_t i = 0; i < set.count; i++)
+        ck_assert_status(apply_slice(f, &set.slices[i]), ST_OK);
+    throw_away(&set);
     list_free(f);
     expect(f, 2);
 }
 
 STORE_TEST(dead_letters_go_on_counting)
 {
-    struct album album;
+    struct set set;
 
-    make_mortal(f, "q", 3, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 3, "failed", STORE_UNSET);
     post(f, 2);
     wear_out(f, 2, 2);
-    read_all(f, &album);
-    put_back(f, &album);
-    throw_away(&album);
+    read_all(f, &set);
+    put_back(f, &set);
+    throw_away(&set);
     wear_out(f, 2, 1);
     take(f, 10); /* moves them */
     expect_nothing(f);
-    expect_only_in(f, 1, "graves");
-    expect_only_in(f, 2, "graves");
+    expect_only_in(f, 1, "failed");
+    expect_only_in(f, 2, "failed");
 }
 
 STORE_TEST(a_queue_of_many_slices_is_whole_and_so_is_a_claim_that_spans_them)
 {
     struct store_id claim;
-    struct album album;
+    struct set set;
 
     post(f, 400);
     claim = take_for(f, 300, 120, 60);
-    read_all(f, &album);
-    put_back(f, &album);
-    expect_album(f, &album);
-    throw_away(&album);
+    read_all(f, &set);
+    put_back(f, &set);
+    expect_set(f, &set);
+    throw_away(&set);
     ck_assert_status(query(f, claim), ST_OK);
     ck_assert_uint_eq(f->seen.count, 300);
     expect_stats(f, 300, 100);
@@ -295,52 +295,52 @@ STORE_TEST(a_queue_of_many_slices_is_whole_and_so_is_a_claim_that_spans_them)
 STORE_CASE("subscriptions in records");
 
 static size_t
-count_subscriptions(const struct album *album)
+count_subscriptions(const struct set *set)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < album->count; i++)
-        for (size_t k = 0; k < album->slices[i].count; k++)
-            count += album->slices[i].all[k].kind == STORE_RECORD_SUBSCRIPTION;
+    for (size_t i = 0; i < set->count; i++)
+        for (size_t k = 0; k < set->slices[i].count; k++)
+            count += set->slices[i].all[k].kind == STORE_RECORD_SUBSCRIPTION;
     return count;
 }
 
 STORE_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
 {
-    struct store_delivery lent;
+    struct store_delivery delivery;
     struct store_id id;
-    struct album album;
+    struct set set;
 
     id = subscribe(f, "http://a", 600);
     subscribe(f, "http://b", 60);
     post(f, 1);
     wait_s(f, 60); /* b has gone */
-    read_all(f, &album);
-    ck_assert_uint_eq(count_subscriptions(&album), 1);
-    put_back(f, &album);
-    expect_album(f, &album);
-    throw_away(&album);
+    read_all(f, &set);
+    ck_assert_uint_eq(count_subscriptions(&set), 1);
+    put_back(f, &set);
+    expect_set(f, &set);
+    throw_away(&set);
     expect_nothing_due(f);
     post(f, 1);
-    expect_next(f, &lent, id, 2);
-    delivered(f, &lent);
+    expect_next(f, &delivery, id, 2);
+    delivered(f, &delivery);
 }
 
 STORE_TEST_WITH(an_unconfirmed_subscriber_is_asked_again, fixture_open_confirming(f, _i))
 {
-    struct store_delivery lent;
+    struct store_delivery delivery;
     struct store_id id;
-    struct album album;
+    struct set set;
 
     id = subscribe(f, "http://a", 600);
-    read_all(f, &album);
-    put_back(f, &album);
-    throw_away(&album);
-    expect_notice(f, &lent, id, STORE_NOTICE_CONFIRM);
-    delivered(f, &lent);
-    read_all(f, &album);
-    put_back(f, &album);
-    throw_away(&album);
+    read_all(f, &set);
+    put_back(f, &set);
+    throw_away(&set);
+    expect_notice(f, &delivery, id, STORE_NOTICE_CONFIRM);
+    delivered(f, &delivery);
+    read_all(f, &set);
+    put_back(f, &set);
+    throw_away(&set);
     expect_nothing_due(f);
     confirm(f, id, true);
 }
@@ -489,31 +489,31 @@ apply_messages(struct fixture *f, const struct store_records *slice)
 
 STORE_TEST(an_existing_record_is_a_conflict_and_nothing_changes)
 {
-    struct album album;
+    struct set set;
 
     post(f, 2);
     take(f, 1);
-    read_all(f, &album);
-    ck_assert_status(apply_slice(f, &album.slices[0]), ST_CONFLICT);
-    ck_assert_status(apply_messages(f, &album.slices[0]), ST_CONFLICT); /* its ids */
+    read_all(f, &set);
+    ck_assert_status(apply_slice(f, &set.slices[0]), ST_CONFLICT);
+    ck_assert_status(apply_messages(f, &set.slices[0]), ST_CONFLICT); /* its ids */
     expect_stats(f, 1, 1);
     delete_queue(f);
-    ck_assert_status(apply_messages(f, &album.slices[0]), ST_NOT_FOUND);
-    throw_away(&album);
+    ck_assert_status(apply_messages(f, &set.slices[0]), ST_NOT_FOUND);
+    throw_away(&set);
 }
 
 STORE_CASE("subscribed");
 
 STORE_TEST(loaded_messages_are_not_sent_to_subscribers)
 {
-    struct album album;
+    struct set set;
 
     post(f, 1);
-    read_all(f, &album);
+    read_all(f, &set);
     delete_queue(f);
     subscribe(f, "http://a", 600);
-    ck_assert_status(apply_messages(f, &album.slices[0]), ST_CONFLICT);
-    throw_away(&album);
+    ck_assert_status(apply_messages(f, &set.slices[0]), ST_CONFLICT);
+    throw_away(&set);
 }
 
 /* The log of an engine gets them in several changes. */
@@ -649,7 +649,7 @@ static const struct {
     {two_subscriptions, "subscriber", 2},
 };
 
-STORE_TEST(records_that_make_no_sense_are_refused_and_the_flaw_is_told)
+STORE_TEST(records_that_make_no_sense_are_refused_and_the_flaw_is_reported)
 {
     for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
         struct sample s = {{plain_queue(), written(f, "1"), written(f, "2")},

@@ -4,20 +4,20 @@
 
 STORE_CASE("redrive");
 
-/* So many messages of a new queue become dead letters in "graves", which is selected then. */
+/* So many messages of a new queue become dead letters in "failed", which is selected then. */
 static void
-bury(struct fixture *f, const char *queue, int count, const char *reason)
+make_dead_letters(struct fixture *f, const char *queue, int count, const char *reason)
 {
     const int first = f->posted + 1;
     struct finishing g;
 
-    make_mortal(f, queue, 3, "graves", STORE_UNSET);
+    make_dead_lettering(f, queue, 3, "failed", STORE_UNSET);
     post(f, count);
     g = finishing_of(f, take(f, (size_t)count));
     for (int i = 0; i < count; i++)
-        then_bury(&g, first + i, reason);
+        then_dead_letter(&g, first + i, reason);
     ck_assert_status(finish(f, &g), ST_OK);
-    use(f, "graves");
+    use(f, "failed");
 }
 
 static enum status
@@ -44,10 +44,10 @@ STORE_TEST(dead_letters_go_back_to_where_they_came_from)
 {
     struct redriven done;
 
-    bury(f, "q", 3, "bad"); /* 1 2 3 */
+    make_dead_letters(f, "q", 3, "bad"); /* 1 2 3 */
     use(f, "q");
     post(f, 1); /* 4 */
-    use(f, "graves");
+    use(f, "failed");
     wait_s(f, 10);
     done = redrive_all(f);
     ck_assert_uint_eq(done.moved, 3);
@@ -90,7 +90,7 @@ STORE_TEST(nothing_goes_back_from_a_queue_without_dead_letters)
 
 STORE_TEST(dead_letters_go_to_a_queue_that_is_made)
 {
-    bury(f, "q", 2, NULL);
+    make_dead_letters(f, "q", 2, NULL);
     ck_assert_uint_eq(
         redrive(f, (struct store_redrive){.limit = 10, .to = BYTES_LIT("fresh")}).moved,
         2);
@@ -104,10 +104,10 @@ STORE_TEST(dead_letters_go_to_a_queue_that_is_made)
 
 STORE_TEST(an_origin_that_was_deleted_is_made_again)
 {
-    bury(f, "q", 2, NULL);
+    make_dead_letters(f, "q", 2, NULL);
     use(f, "q");
     delete_queue(f);
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_uint_eq(redrive_all(f).moved, 2);
     use(f, "q");
     list_free(f);
@@ -116,10 +116,10 @@ STORE_TEST(an_origin_that_was_deleted_is_made_again)
 
 STORE_TEST(a_queue_is_no_target_of_itself)
 {
-    const struct store_redrive which = {.limit = 1, .to = BYTES_LIT("graves")};
+    const struct store_redrive which = {.limit = 1, .to = BYTES_LIT("failed")};
     struct store_redriven out;
 
-    bury(f, "q", 1, NULL);
+    make_dead_letters(f, "q", 1, NULL);
     ck_assert_status(try_redrive(f, which, &out), ST_CONFLICT);
     expect_stats(f, 0, 1);
     ck_assert_uint_eq(redrive_all(f).moved, 1);
@@ -130,7 +130,7 @@ STORE_TEST(a_limit_takes_the_oldest)
 {
     struct redriven done;
 
-    bury(f, "q", 5, NULL);
+    make_dead_letters(f, "q", 5, NULL);
     done = redrive(f, (struct store_redrive){.limit = 2});
     ck_assert_uint_eq(done.moved, 2);
     ck_assert_uint_eq(done.remaining, 3);
@@ -148,12 +148,12 @@ STORE_TEST(hundreds_go_back_in_slices)
 {
     struct redriven done;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 300);
     wear_out(f, 300, 1);
     take(f, 1); /* which comes upon them */
     expect_nothing(f);
-    use(f, "graves");
+    use(f, "failed");
     expect_stats(f, 0, 300);
     done = redrive_all(f);
     ck_assert_uint_eq(done.moved, 300);
@@ -172,18 +172,18 @@ STORE_TEST(each_goes_to_its_own_origin)
     struct store_redriven out;
     struct redriven done;
 
-    bury(f, "q", 1, NULL);     /* 1 */
-    bury(f, "other", 2, NULL); /* 2 3 */
+    make_dead_letters(f, "q", 1, NULL);     /* 1 */
+    make_dead_letters(f, "other", 2, NULL); /* 2 3 */
     use(f, "q");
     post(f, 1); /* 4 */
     for (int i = 0; i < 2; i++) {
         struct finishing g = finishing_of(f, take(f, 1));
 
-        then_bury(&g, 4, NULL);
+        then_dead_letter(&g, 4, NULL);
         if (i == 0)
             ck_assert_status(finish(f, &g), ST_OK);
     }
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_status(
         try_redrive(f, (struct store_redrive){.limit = 9, .dry_run = true}, &out), ST_OK);
     ck_assert_uint_eq(out.moved, 1);
@@ -203,7 +203,7 @@ STORE_TEST(a_dry_run_changes_nothing)
 {
     struct redriven done;
 
-    bury(f, "q", 3, "bad");
+    make_dead_letters(f, "q", 3, "bad");
     done = redrive(f, (struct store_redrive){.limit = 9, .dry_run = true});
     ck_assert_uint_eq(done.moved, 3);
     ck_assert_uint_eq(done.remaining, 3);
@@ -221,7 +221,7 @@ STORE_TEST(chosen_messages_go_back)
     struct bytes ids[5];
     struct redriven done;
 
-    bury(f, "q", 4, NULL);
+    make_dead_letters(f, "q", 4, NULL);
     post(f, 1); /* 5: no dead letter */
     ids[0] = id_of(f, 4);
     ids[1] = bytes_str("nonsense");
@@ -236,7 +236,7 @@ STORE_TEST(chosen_messages_go_back)
     use(f, "q");
     list_free(f);
     expect(f, 4, 2); /* in the order of the list */
-    use(f, "graves");
+    use(f, "failed");
     done = redrive(f, (struct store_redrive){.limit = 9, .ids = ids, .id_count = 0});
     ck_assert_uint_eq(done.moved, 0);
 }
@@ -248,7 +248,7 @@ STORE_TEST(claimed_and_delayed_dead_letters_stay)
     struct finishing g;
     struct redriven done;
 
-    bury(f, "q", 3, NULL);
+    make_dead_letters(f, "q", 3, NULL);
     claim = take(f, 2); /* 1 2 */
     g = finishing_of(f, claim);
     then_release(&g, 1, 60, "later");
@@ -281,7 +281,7 @@ STORE_TEST(dead_letters_go_to_a_queue_that_encrypts_in_one_request)
     settings.encrypt = true;
     use(f, "vault");
     make_queue(f, &settings);
-    bury(f, "q", 60, NULL);
+    make_dead_letters(f, "q", 60, NULL);
     done = redrive(f, (struct store_redrive){.limit = 50, .to = BYTES_LIT("vault")});
     ck_assert_uint_eq(done.moved, 50);
     ck_assert_uint_eq(done.remaining, 10);
@@ -291,7 +291,7 @@ STORE_TEST(dead_letters_go_to_a_queue_that_encrypts_in_one_request)
 
 STORE_TEST(counts_are_kept_on_request)
 {
-    bury(f, "q", 2, NULL);
+    make_dead_letters(f, "q", 2, NULL);
     release(f, take(f, 2));
     release(f, take(f, 2));
     ck_assert_uint_eq(
@@ -314,11 +314,11 @@ STORE_TEST(a_message_without_an_origin_stays)
                      .expires_ms = START_MS + 5000000}}};
     struct redriven done;
 
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_status(store_apply(f->store, STORE_AT(f->now_ms), &f->queue, records, 2),
                      ST_OK);
     f->ids[++f->posted] = records[1].message.id;
-    bury(f, "q", 1, NULL); /* 2 */
+    make_dead_letters(f, "q", 1, NULL); /* 2 */
     done = redrive_all(f);
     ck_assert_uint_eq(done.moved, 1);
     ck_assert_uint_eq(done.unknown_origin, 1);
@@ -338,10 +338,10 @@ STORE_TEST(a_dead_letter_of_its_own_queue_has_no_other_origin)
     struct redriven done;
     struct finishing g;
 
-    make_mortal(f, "q", 1, "q", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "q", STORE_UNSET);
     post(f, 1);
     g = finishing_of(f, take(f, 1));
-    then_bury(&g, 1, NULL);
+    then_dead_letter(&g, 1, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
     done = redrive_all(f);
     ck_assert_uint_eq(done.moved, 0);
@@ -359,7 +359,7 @@ STORE_TEST(a_message_lives_at_least_as_long_as_a_new_one)
     settings.message_ttl_s = 500;
     use(f, "short");
     make_queue(f, &settings);
-    bury(f, "q", 2, NULL); /* they live 3600 s */
+    make_dead_letters(f, "q", 2, NULL); /* they live 3600 s */
     wait_s(f, 3000);
     ck_assert_uint_eq(
         redrive(f, (struct store_redrive){.limit = 1, .to = BYTES_LIT("short")}).moved,
@@ -381,19 +381,19 @@ STORE_TEST(the_origin_is_the_first_queue_until_the_message_goes_back)
 {
     struct finishing g;
 
-    bury(f, "q", 1, "bad");
-    use(f, "graves");
+    make_dead_letters(f, "q", 1, "bad");
+    use(f, "failed");
     delete_queue(f);
-    make_mortal(f, "graves", 9, "deeper", STORE_UNSET);
+    make_dead_lettering(f, "failed", 9, "deeper", STORE_UNSET);
     use(f, "q");
     post(f, 1); /* 2 */
     g = finishing_of(f, take(f, 1));
-    then_bury(&g, 2, "bad");
+    then_dead_letter(&g, 2, "bad");
     ck_assert_status(finish(f, &g), ST_OK);
-    use(f, "graves");
+    use(f, "failed");
     wait_s(f, 10);
     g = finishing_of(f, take(f, 1));
-    then_bury(&g, 2, "worse");
+    then_dead_letter(&g, 2, "worse");
     ck_assert_status(finish(f, &g), ST_OK);
     use(f, "deeper");
     expect_details(f, 2, "worse", "worker", 10, "q", 10);
@@ -408,30 +408,30 @@ STORE_TEST(a_message_that_went_back_may_become_a_dead_letter_again)
 {
     struct finishing g;
 
-    bury(f, "q", 1, "bad");
+    make_dead_letters(f, "q", 1, "bad");
     ck_assert_uint_eq(
         redrive(f, (struct store_redrive){.limit = 1, .to = BYTES_LIT("other")}).moved,
         1);
     wait_s(f, 10);
     use(f, "other");
     delete_queue(f);
-    bury(f, "other", 1, NULL); /* 2 */
+    make_dead_letters(f, "other", 1, NULL); /* 2 */
     ck_assert_uint_eq(redrive_all(f).moved, 1);
     use(f, "other");
     g = finishing_of(f, take(f, 1));
-    then_bury(&g, 2, NULL);
+    then_dead_letter(&g, 2, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
-    use(f, "graves");
+    use(f, "failed");
     expect_details(f, 2, NULL, NULL, -1, "other", 10);
     ck_assert_uint_eq(redrive_all(f).moved, 1);
 }
 
 STORE_TEST(a_message_comes_back_to_the_queue_that_gave_it_its_id)
 {
-    bury(f, "q", 2, NULL);
+    make_dead_letters(f, "q", 2, NULL);
     use(f, "q");
     post(f, 2); /* 3 4 */
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_uint_eq(redrive_all(f).moved, 2);
     use(f, "q");
     get(f, 1, 2, 3, 4);
@@ -451,11 +451,11 @@ STORE_TEST(messages_that_go_back_are_encrypted_if_their_queue_is)
     settings.encrypt = true;
     use(f, "secret");
     make_queue(f, &settings);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 70); /* more than a slice */
     wear_out(f, 70, 1);
     take(f, 1);
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_uint_eq(
         redrive(f, (struct store_redrive){.limit = 100, .to = BYTES_LIT("secret")}).moved,
         70);
@@ -478,18 +478,18 @@ STORE_TEST(transient_queues_take_part)
 
         settings = (struct store_settings)STORE_SETTINGS_INIT;
         settings.transient = round % 2 == 1;
-        use(f, "graves");
+        use(f, "failed");
         make_queue(f, &settings);
         settings.transient = round / 2 == 1;
-        settings.dead_letter = bytes_str("graves");
+        settings.dead_letter = bytes_str("failed");
         use(f, "q");
         make_queue(f, &settings);
         post(f, 2);
         g = finishing_of(f, take(f, 2));
-        then_bury(&g, first, "bad");
-        then_bury(&g, first + 1, "bad");
+        then_dead_letter(&g, first, "bad");
+        then_dead_letter(&g, first + 1, "bad");
         ck_assert_status(finish(f, &g), ST_OK);
-        use(f, "graves");
+        use(f, "failed");
         ck_assert_uint_eq(redrive_all(f).moved, 2);
         expect_stats(f, 0, 0);
         delete_queue(f);
@@ -502,7 +502,7 @@ STORE_TEST(transient_queues_take_part)
 
 STORE_TEST(a_redrive_survives_a_restart)
 {
-    bury(f, "q", 3, "bad");
+    make_dead_letters(f, "q", 3, "bad");
     ck_assert_uint_eq(redrive(f, (struct store_redrive){.limit = 2}).moved, 2);
     fixture_restart(f);
     list_free(f);
@@ -534,32 +534,32 @@ metrics_of(struct fixture *f, const char *name)
 
 STORE_TEST(metrics_count_dead_letters_until_they_go_back)
 {
-    bury(f, "q", 3, NULL);
-    ck_assert_uint_eq(metrics_of(f, "graves").here.dead_letters, 3);
+    make_dead_letters(f, "q", 3, NULL);
+    ck_assert_uint_eq(metrics_of(f, "failed").here.dead_letters, 3);
     ck_assert_uint_eq(metrics_of(f, "q").here.dead_letters, 0);
     ck_assert_uint_eq(redrive(f, (struct store_redrive){.limit = 1}).moved, 1);
-    ck_assert_uint_eq(metrics_of(f, "graves").here.dead_letters, 2);
+    ck_assert_uint_eq(metrics_of(f, "failed").here.dead_letters, 2);
     ck_assert_uint_eq(metrics_of(f, "q").here.dead_letters, 0);
-    ck_assert_uint_eq(metrics_of(f, "q").here.claimable, 1);
+    ck_assert_uint_eq(metrics_of(f, "q").here.ready, 1);
     fixture_restart(f);
-    ck_assert_uint_eq(metrics_of(f, "graves").here.dead_letters, 2);
+    ck_assert_uint_eq(metrics_of(f, "failed").here.dead_letters, 2);
     ck_assert_uint_eq(metrics_of(f, "q").here.dead_letters, 0);
     take(f, 1);
-    ck_assert_uint_eq(metrics_of(f, "graves").here.dead_letters, 2);
+    ck_assert_uint_eq(metrics_of(f, "failed").here.dead_letters, 2);
     pop(f, 1);
-    ck_assert_uint_eq(metrics_of(f, "graves").here.dead_letters, 1);
+    ck_assert_uint_eq(metrics_of(f, "failed").here.dead_letters, 1);
     wait_s(f, 4000);
-    ck_assert_uint_eq(metrics_of(f, "graves").here.dead_letters, 0);
+    ck_assert_uint_eq(metrics_of(f, "failed").here.dead_letters, 0);
 }
 
 STORE_TEST(a_message_that_went_back_does_not_expire_as_a_dead_letter)
 {
-    bury(f, "q", 2, NULL);
+    make_dead_letters(f, "q", 2, NULL);
     ck_assert_uint_eq(redrive(f, (struct store_redrive){.limit = 1}).moved, 1);
     wait_s(f, 8000);
     ck_assert_uint_eq(metrics_of(f, "q").expired.messages, 1);
     ck_assert_uint_eq(metrics_of(f, "q").expired.dead_letters, 0);
-    ck_assert_uint_eq(metrics_of(f, "graves").expired.dead_letters, 1);
+    ck_assert_uint_eq(metrics_of(f, "failed").expired.dead_letters, 1);
 }
 
 /* Reads a queue, deletes it, and puts back what was read. */
@@ -593,11 +593,11 @@ STORE_TEST(details_survive_reading_and_applying)
 {
     struct finishing g;
 
-    bury(f, "q", 3, "bad");
+    make_dead_letters(f, "q", 3, "bad");
     ck_assert_uint_eq(redrive(f, (struct store_redrive){.limit = 2}).moved, 2);
     put_back(f);
     expect_details(f, 3, "bad", "worker", 0, "q", 0);
-    ck_assert_uint_eq(metrics_of(f, "graves").here.dead_letters, 1);
+    ck_assert_uint_eq(metrics_of(f, "failed").here.dead_letters, 1);
     use(f, "q");
     g = finishing_of(f, take(f, 1)); /* 1 */
     then_release(&g, 1, 100, "slow");
@@ -610,13 +610,13 @@ STORE_TEST(details_survive_reading_and_applying)
     fixture_restart(f);
     expect_details(f, 1, "slow", "worker", 0, NULL, -1);
     ck_assert_uint_eq(metrics_of(f, "q").here.dead_letters, 0);
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_uint_eq(redrive_all(f).moved, 1);
 }
 
 STORE_TEST(a_message_that_went_back_without_details_is_no_dead_letter_when_loaded)
 {
-    bury(f, "q", 1, NULL);
+    make_dead_letters(f, "q", 1, NULL);
     ck_assert_uint_eq(redrive_all(f).moved, 1);
     use(f, "q");
     put_back(f);
@@ -633,7 +633,7 @@ STORE_TEST_WITH(a_target_that_the_project_may_not_have_is_refused,
 {
     struct store_redriven out;
 
-    bury(f, "q", 2, NULL);
+    make_dead_letters(f, "q", 2, NULL);
     engine_limit(patient_inside(f->store), &(struct engine_limits){.queues = 2});
     ck_assert_status(
         try_redrive(f, (struct store_redrive){.limit = 9, .to = BYTES_LIT("fresh")},
@@ -642,7 +642,7 @@ STORE_TEST_WITH(a_target_that_the_project_may_not_have_is_refused,
     expect_stats(f, 0, 2);
     use(f, "q");
     delete_queue(f);
-    use(f, "graves");
+    use(f, "failed");
     ck_assert_status(
         try_redrive(f, (struct store_redrive){.limit = 9, .to = BYTES_LIT("fresh")},
                     &out),
@@ -654,7 +654,7 @@ STORE_TEST_WITH(a_target_that_the_project_may_not_have_is_refused,
 STORE_TEST_WITH(a_full_project_gets_its_dead_letters_back,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    bury(f, "q", 2, NULL);
+    make_dead_letters(f, "q", 2, NULL);
     engine_limit(patient_inside(f->store), &(struct engine_limits){.messages = 2});
     ck_assert_uint_eq(redrive_all(f).moved, 2);
     use(f, "q");
@@ -668,12 +668,12 @@ STORE_TEST_WITH(a_finish_over_the_limits_of_the_project_changes_nothing,
     struct finishing g;
     struct store_id claim;
 
-    make_mortal(f, "q", 3, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 3, "failed", STORE_UNSET);
     post(f, 3);
     claim = take(f, 3);
     g = finishing_of(f, claim);
     then_delete(&g, 1);
-    then_bury(&g, 2, NULL);
+    then_dead_letter(&g, 2, NULL);
     then_post(&g, "a", 1);
     then_post(&g, "b", 1);
     engine_limit(engine, &(struct engine_limits){.messages = 4});
@@ -688,7 +688,7 @@ STORE_TEST_WITH(a_finish_over_the_limits_of_the_project_changes_nothing,
     ck_assert_status(query(f, claim), ST_OK);
     expect(f, 1, 2, 3);
     expect_missing(f, "a");
-    expect_missing(f, "graves");
+    expect_missing(f, "failed");
     engine_limit(engine, &(struct engine_limits){.messages = 5, .bytes = 5, .queues = 4});
     ck_assert_status(finish(f, &g), ST_OK);
     engine_limit(engine, &(struct engine_limits){.messages = 4}); /* 2 to 5 are there */
@@ -740,7 +740,7 @@ START_TEST(a_dead_letter_that_comes_while_others_are_encrypted_is_not_skipped)
     settings.encrypt = true;
     use(&f, "vault");
     make_queue(&f, &settings);
-    bury(&f, "q", 3, NULL);
+    make_dead_letters(&f, "q", 3, NULL);
     first = take(&f, 1); /* 1 */
     releasing.f = &f;
     releasing.claim = take(&f, 1); /* 2 */

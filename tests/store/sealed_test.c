@@ -144,7 +144,7 @@ STORE_CASE("sealed dead letters");
 STORE_TEST(encrypting_dead_letter_queue_seals_bodies)
 {
     make_encrypting(f, "dead");
-    make_mortal(f, "q", 1, "dead", 600);
+    make_dead_lettering(f, "q", 1, "dead", 600);
     POST(f, "1", "22");
     wear_out(f, 2, 1);
     ck_assert(id_empty(take(f, 2)));
@@ -160,8 +160,8 @@ STORE_TEST(sealed_dead_letter_keeps_its_original_id)
     struct bytes id;
 
     make_encrypting(f, "deeper");
-    make_mortal(f, "dead", 1, "deeper", STORE_UNSET);
-    make_mortal(f, "q", 1, "dead", STORE_UNSET);
+    make_dead_lettering(f, "dead", 1, "deeper", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "dead", STORE_UNSET);
     post(f, 1);
     wear_out(f, 1, 1);
     ck_assert(id_empty(take(f, 1)));
@@ -183,7 +183,7 @@ STORE_TEST(sealed_dead_letter_keeps_its_original_id)
 STORE_TEST(sealed_bodies_are_not_sealed_again)
 {
     make_encrypting(f, "dead");
-    make_mortal(f, "q", 1, "dead", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "dead", STORE_UNSET);
     POST(f, SEALED("a"), "1");
     wear_out(f, 2, 1);
     ck_assert(id_empty(take(f, 2)));
@@ -197,7 +197,7 @@ STORE_TEST(listed_body_does_not_change_when_dead_lettering_seals_it)
     struct store_batch before;
 
     make_encrypting(f, "dead");
-    make_mortal(f, "q", 1, "dead", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "dead", STORE_UNSET);
     POST(f, "1");
     wear_out(f, 1, 1);
     list_all(f);
@@ -214,7 +214,7 @@ STORE_TEST_WITH(messages_that_cannot_be_sealed_stay_in_their_queue,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     make_encrypting(f, "dead");
-    make_mortal(f, "q", 1, "dead", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "dead", STORE_UNSET);
     POST(f, "1", "-2", "3");
     wear_out(f, 3, 1);
     ck_assert_status(try_claim(f, 3), ST_NO_KEY);
@@ -232,7 +232,7 @@ START_TEST(many_large_dead_letters_move_in_slices_of_bytes)
     memset(body, '7', BODY_BYTES);
     fixture_open(&f, FIXTURE_ENGINE + _i);
     make_encrypting(&f, "dead");
-    make_mortal(&f, "q", 1, "dead", STORE_UNSET);
+    make_dead_lettering(&f, "q", 1, "dead", STORE_UNSET);
     for (int i = 0; i < LARGE_MESSAGES; i++)
         POST(&f, body);
     POST(&f, "-");
@@ -275,7 +275,7 @@ START_TEST(dead_letter_may_be_deleted_while_it_is_sealed)
     config.sealer = &sealer;
     ck_assert_status(engine_open(&config, &f.store), ST_OK);
     make_encrypting(&f, "dead");
-    make_mortal(&f, "q", 1, "dead", STORE_UNSET);
+    make_dead_lettering(&f, "q", 1, "dead", STORE_UNSET);
     post(&f, 2);
     wear_out(&f, 1, 1);
     ck_assert(!id_empty(take(&f, 1))); /* the second message */

@@ -124,7 +124,7 @@ STORE_TEST(a_row_tells_what_is_in_the_queue)
     struct store_waiter waiter = {.wants = 0};
     struct tour t;
 
-    make_mortal(f, "q", 3, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 3, "failed", STORE_UNSET);
     use(f, "q");
     post(f, 4);
     post_with(f, 300, 60);
@@ -135,7 +135,7 @@ STORE_TEST(a_row_tells_what_is_in_the_queue)
     (void)tour_slice(f, &t);
     row = &t.rows[t.survey.count - 1];
     ck_assert_str_eq(t.seen, "p/q ");
-    ck_assert_uint_eq(row->here.claimable, 3);
+    ck_assert_uint_eq(row->here.ready, 3);
     ck_assert_uint_eq(row->here.claimed, 1);
     ck_assert_uint_eq(row->here.delayed, 1);
     ck_assert_uint_eq(row->here.claims, 1);
@@ -145,7 +145,7 @@ STORE_TEST(a_row_tells_what_is_in_the_queue)
     ck_assert_int_eq(row->claimed_age_ms, 1500);
     ck_assert_uint_eq(row->waiters, 0);
     ck_assert_uint_eq(row->dead_letter_len, 6);
-    ck_assert_mem_eq(row->dead_letter, "graves", 6);
+    ck_assert_mem_eq(row->dead_letter, "failed", 6);
     use(f, "empty");
     {
         struct store_terms terms = {300, 60};
@@ -177,7 +177,7 @@ STORE_TEST(a_survey_shows_no_message_that_has_expired)
     tour_begin(&t, NULL, ROWS);
     (void)tour_slice(f, &t);
     ck_assert(!t.rows[0].has_oldest);
-    ck_assert_uint_eq(t.rows[0].here.claimable, 0);
+    ck_assert_uint_eq(t.rows[0].here.ready, 0);
 }
 
 /* ------------------------------------------------------------------ claims */
@@ -365,7 +365,7 @@ STORE_TEST_WITH(messages_are_counted_by_their_queue, fixture_open(f, FIXTURE_ENG
 {
     struct store_id claim;
 
-    make_mortal(f, "q", 3, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 3, "failed", STORE_UNSET);
     post(f, 4);
     post(f, 1);
     ck_counts(f, 5, 0, 0, 0, 0);
@@ -383,7 +383,7 @@ STORE_TEST_WITH(messages_are_counted_by_their_queue, fixture_open(f, FIXTURE_ENG
     (void)take_for(f, 2, 60, 60);
     wait_s(f, 60);
     ck_counts(f, 5, 7, 3, 4, 2);
-    use(f, "graves");
+    use(f, "failed");
     ck_counts(f, 0, 0, 0, 0, 0); /* dead letters are not posts */
     use(f, "q");
     delete_queue(f);
@@ -396,7 +396,7 @@ STORE_TEST_WITH(a_finish_is_counted_by_each_queue_that_it_changes,
 {
     struct finishing g;
 
-    make_mortal(f, "q", 5, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 5, "failed", STORE_UNSET);
     post(f, 5);
     g = finishing_of(f, take(f, 5));
     then_delete(&g, 1);
@@ -410,7 +410,7 @@ STORE_TEST_WITH(a_finish_is_counted_by_each_queue_that_it_changes,
     wait_s(f, 30); /* the end of a delay counts no more */
     ck_counts(f, 5, 5, 2, 3, 0);
     g = finishing_of(f, take(f, 1));
-    then_bury(&g, 3, NULL);
+    then_dead_letter(&g, 3, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
     ck_counts(f, 5, 6, 2, 3, 1);
     use(f, "next");

@@ -1,8 +1,8 @@
 /*
- * Standing in line for messages (store/waiter.h), claims given back, and the numbers of
+ * Waiting for messages (store/waiter.h), claims given back, and the numbers of
  * claims.
  *
- * The twin tells nobody; whom it would have to tell, it can say. What is about the telling
+ * The twin notifies no listener. It can say which it would notify. What is about notifying
  * itself runs on the engine only.
  */
 #include "model/twin.h"
@@ -14,7 +14,7 @@
 struct test_waiter {
     struct store_waiter place;
     struct store_listener listener;
-    int ready, gone; /* how often it was told */
+    int ready, gone; /* how often it was notified */
 };
 
 static struct store_wakeup *
@@ -29,7 +29,7 @@ note(struct store_listener *listener, enum store_notification notification)
     return NULL;
 }
 
-/* Somebody who has not waited yet, or waits for another queue than before. */
+/* A client that has not waited yet, or waits for another queue than before. */
 static void
 arrive(struct test_waiter *p)
 {
@@ -46,7 +46,7 @@ try(struct fixture *f, struct test_waiter *p, size_t limit)
     enum status st;
 
     store_batch_release(&f->seen);
-    p->ready = 0; /* what it was told it does now */
+    p->ready = 0; /* it acts on the notification now */
     st = store_claim_create(f->store, &op, &f->queue, &terms, limit, &f->seen);
     ck_assert(store_audit(f->store));
     if (st != ST_OK)
@@ -97,7 +97,7 @@ is_twin(struct fixture *f)
     return f->mem != NULL && mem_attempts(f->mem) == 0;
 }
 
-/* All that is due happens, without anybody asking. */
+/* All that is due happens, without an operation. */
 static void
 come_due(struct fixture *f)
 {
@@ -105,7 +105,7 @@ come_due(struct fixture *f)
     ck_assert(store_audit(f->store));
 }
 
-/* Was somebody in line told that there may be a message, since it asked last? */
+/* Was the waiter notified of a message since it tried last? */
 static bool
 called(struct fixture *f, struct test_waiter *p)
 {
@@ -130,7 +130,7 @@ give_back(struct fixture *f, struct store_id claim, bool uncount)
 
 STORE_CASE("what calls");
 
-/* One waits for queue "q"; whatever `act` does calls it, and it gets `number`. */
+/* One waits for queue "q"; `act` notifies it, and it gets `number`. */
 static void
 expect_call(struct fixture *f, struct test_waiter *p, int number)
 {
@@ -216,21 +216,21 @@ START_TEST(a_dead_letter_that_moves_in_calls)
     struct fixture f;
 
     for (int i = 0; i < 8; i++) { /* queues of different shards, and of the same */
-        char graves[] = "graves0";
+        char dead_letter[] = "failed0";
         struct test_waiter p;
 
-        graves[6] = (char)('0' + i);
+        dead_letter[6] = (char)('0' + i);
         fixture_open(&f, _i);
-        make_mortal(&f, "q", 1, graves, STORE_UNSET);
+        make_dead_lettering(&f, "q", 1, dead_letter, STORE_UNSET);
         post(&f, 1);
         wear_out(&f, 1, 1);
         arrive(&p);
-        use(&f, graves);
+        use(&f, dead_letter);
         ask_in_vain(&f, &p); /* there is no such queue yet */
         use(&f, "q");
         take(&f, 1);
         expect_nothing(&f);
-        use(&f, graves);
+        use(&f, dead_letter);
         expect_call(&f, &p, 1);
         fixture_close(&f);
     }
@@ -240,7 +240,7 @@ STORE_TEST(a_dead_letter_wakes_no_waiter_of_its_old_queue_twice)
 {
     struct test_waiter p;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     arrive(&p);
     wear_out(f, 1, 1); /* free, but the next claim moves it away */
@@ -486,7 +486,7 @@ STORE_TEST(a_dead_letter_among_the_reserved_is_left_to_the_first_waiter)
     struct test_waiter first, second;
     struct store_id claim;
 
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     claim = take(f, 1);
     arrive(&first);
@@ -775,7 +775,7 @@ STORE_TEST(a_purge_ends_nothing)
     ck_assert_ptr_nonnull(p.place.waitqueue);
     ck_assert_int_eq(p.gone, 0);
     ck_assert(!called(f, &p));
-    wait_s(f, 3600); /* the claim that was purged ends, and calls nobody */
+    wait_s(f, 3600); /* the claim that was purged ends, and notifies no waiter */
     come_due(f);
     ck_assert(!called(f, &p));
     post(f, 1);
@@ -788,7 +788,7 @@ STORE_TEST(one_may_leave_at_any_time)
 
     for (int i = 0; i < 3; i++)
         arrive(&p[i]);
-    leave(f, &p[0]); /* never was in a line */
+    leave(f, &p[0]); /* never was in a wait queue */
     ask_in_vain(f, &p[0]);
     leave(f, &p[0]);
     leave(f, &p[0]);
@@ -940,13 +940,13 @@ START_TEST(waiters_are_woken_if_dead_letters_cannot_be_moved)
         struct test_waiter p;
 
         fixture_open(&f, FIXTURE_ENGINE + _i);
-        make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+        make_dead_lettering(&f, "q", 1, "failed", STORE_UNSET);
         post(&f, LETTERS);
         wear_out(&f, LETTERS, 1);
         post(&f, 1);
         arrive(&p);
         mem_fail_nth(f.mem, nth);
-        st = try(&f, &p, 1); /* which audits: whoever has to be called has been */
+        st = try(&f, &p, 1); /* which audits: waiters that have to be notified are */
         mem_fail_nth(f.mem, 0);
         if (st == ST_OK && f.seen.count == 0) {
             waited = true; /* some were moved, and then there was no memory */
@@ -963,12 +963,12 @@ START_TEST(waiters_are_woken_if_dead_letters_cannot_be_moved)
     ck_assert(waited);
 }
 
-STORE_TEST_WITH(a_large_crowd_is_told_in_slices_that_its_queue_has_gone,
+STORE_TEST_WITH(a_large_crowd_is_notified_in_slices_that_its_queue_has_gone,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     enum { CROWD = 4000 };
     static struct test_waiter p[CROWD];
-    int told = 0, rounds = 0;
+    int notified = 0, rounds = 0;
 
     make_queue(f, NULL);
     for (int i = 0; i < CROWD; i++) {
@@ -977,13 +977,13 @@ STORE_TEST_WITH(a_large_crowd_is_told_in_slices_that_its_queue_has_gone,
     }
     delete_queue(f);
     for (int i = 0; i < CROWD; i++)
-        told += p[i].gone;
-    ck_assert_int_gt(told, 0);
-    ck_assert_int_lt(told, CROWD);
+        notified += p[i].gone;
+    ck_assert_int_gt(notified, 0);
+    ck_assert_int_lt(notified, CROWD);
     ck_assert_int_eq(p[0].gone, 1); /* those who waited longest first */
     ck_assert_int_eq(p[CROWD - 1].gone, 0);
     ck_assert_int_le(store_next_ms(f->store), f->now_ms); /* the rest is wanted at once */
-    leave(f, &p[CROWD - 1]);  /* who leaves meanwhile is not told */
+    leave(f, &p[CROWD - 1]);  /* one that leaves meanwhile is not notified */
     ask(f, &p[CROWD - 2], 1); /* who asks meanwhile does not wait on */
     ck_assert_ptr_null(p[CROWD - 2].place.waitqueue);
     post(f, 2); /* nor does a queue made anew call those of the old one */
@@ -1026,13 +1026,13 @@ STORE_TEST_WITH(the_last_waiter_frees_its_wait_queue,
     }
 }
 
-static int rung;
+static int fired;
 
 static void
 fire(struct store_wakeup *wakeup)
 {
     (void)wakeup;
-    rung++;
+    fired++;
 }
 
 static struct store_wakeup wakeups[20] = {
@@ -1052,12 +1052,12 @@ wake(struct store_listener *listener, enum store_notification notification)
     return container_of(listener, struct sleeper, listener)->wakeup;
 }
 
-STORE_TEST_WITH(each_bell_is_rung_once_when_the_operation_is_done,
+STORE_TEST_WITH(each_wake_up_fires_once_when_the_operation_is_done,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     struct sleeper s[20];
 
-    rung = 0;
+    fired = 0;
     for (int i = 0; i < 20; i++) {
         struct store_op op = {.now_ms = f->now_ms, .waiter = &s[i].place};
 
@@ -1067,10 +1067,10 @@ STORE_TEST_WITH(each_bell_is_rung_once_when_the_operation_is_done,
         ck_assert_status(store_message_pop(f->store, &op, &f->queue, 1, &f->seen), ST_OK);
     }
     post(f, 20);
-    ck_assert_int_eq(rung, 20);
+    ck_assert_int_eq(fired, 20);
     for (int i = 0; i < 20; i++)
         store_waiter_leave(f->store, &s[i].place);
-    ck_assert_int_eq(rung, 20);
+    ck_assert_int_eq(fired, 20);
 }
 
 /* ---------------------------------------------------------------------- given back */
@@ -1112,7 +1112,7 @@ START_TEST(a_lost_delivery_does_not_count)
 
 STORE_TEST(only_attempts_that_count_make_a_dead_letter)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     for (int i = 0; i < 5; i++) {
         struct store_id claim = take(f, 1);
@@ -1123,7 +1123,7 @@ STORE_TEST(only_attempts_that_count_make_a_dead_letter)
     ck_assert_status(give_back(f, take(f, 1), false), ST_OK);
     take(f, 1);
     expect_nothing(f);
-    use(f, "graves");
+    use(f, "failed");
     take(f, 1);
     expect(f, 1);
 }

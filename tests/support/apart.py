@@ -7,7 +7,7 @@
         net.heal(cluster.nodes[0])
 
 All of it ends with the program: nothing of the machine's own network is touched. It needs root,
-or user namespaces for everybody; enter() says why it cannot be, and returns False.
+or user namespaces for every client; enter() says why it cannot be, and returns False.
 
     this program --- bridge ---+--- node 0          a node that is cut off has its link down; one
                        |       +--- node 1          that is cut off from nodes only is moved to
@@ -86,7 +86,7 @@ class Network:
         return [host(i) for i in range(self.count)].index(node.host)
 
     def cut(self, node):
-        """Nobody reaches it, and it reaches nobody; no connection is broken."""
+        """No node reaches it, and it reaches none; no connection is broken."""
         self._ip("link set v%d down" % self._number(node))
 
     def cut_from_nodes(self, *nodes):

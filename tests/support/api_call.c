@@ -28,7 +28,7 @@ after(struct bytes text, size_t at)
     return bytes_of(text.data + at, text.len - at);
 }
 
-/* A front end relies on this bound: whoever calls the API in a test checks it. */
+/* A front end relies on this bound: each call of the API in a test checks it. */
 static void
 check_head(const struct response *res)
 {

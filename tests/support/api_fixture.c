@@ -146,7 +146,7 @@ api_fixture_open_identity(struct api_fixture *f, const char *users)
     open_api(f, &limits);
 }
 
-/* All but the API, with an access that lets nobody in yet. */
+/* All but the API, with an access without any token yet. */
 static void
 prepare_access(struct api_fixture *f)
 {

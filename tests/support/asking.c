@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 static struct store_wakeup *
-told(struct store_listener *listener, enum store_notification notification)
+notify(struct store_listener *listener, enum store_notification notification)
 {
     struct asking *a = container_of(listener, struct asking, waiting.listener);
 
@@ -20,7 +20,7 @@ asking_prepare(struct asking *a, struct api_fixture *f, const char *method,
 {
     struct bytes path, query;
 
-    *a = (struct asking){.f = f, .waiting.listener.notify = told};
+    *a = (struct asking){.f = f, .waiting.listener.notify = notify};
     arena_init(&a->arena, f->mem);
     buf_init(&a->res.body, f->mem);
     (void)snprintf(a->target, sizeof(a->target), "%s", target);

@@ -14,7 +14,7 @@ struct asking {
     struct response res;
     struct waiting waiting;
     struct arena arena;
-    int ready, gone; /* how often it was told */
+    int ready, gone; /* how often it was notified */
     char target[4096];
 };
 

@@ -83,7 +83,7 @@ struct http_response {
 
 /* Reads one response and no more; waits for it. */
 static inline struct http_response
-hear(int fd)
+receive(int fd)
 {
     struct http_response a = {.code = 0};
     size_t len = 0, wanted = 0;
@@ -114,7 +114,7 @@ hear(int fd)
 static inline void
 expect_code(int fd, int code)
 {
-    struct http_response a = hear(fd);
+    struct http_response a = receive(fd);
 
     ck_assert_msg(a.code == code, "%d, wanted %d: %s%s", a.code, code, a.head, a.body);
 }

@@ -5,8 +5,8 @@
 
 struct entry {
     struct store_delivery delivery;
-    struct feed_news notification;
-    bool lent, over;
+    struct feed_result notification;
+    bool leased, over;
     int64_t due_ms;
 };
 
@@ -21,7 +21,7 @@ struct feed {
     bool rest_lost;
     size_t fails;
     enum status failure;
-    size_t count, at, lent, ever_lent;
+    size_t count, at, leased, ever_leased;
     struct entry entries[FEED_MOST];
 };
 
@@ -45,11 +45,11 @@ feed_next(struct store *s, struct store_op *op, struct store_delivery *out)
     for (size_t i = 0; st == ST_NOT_FOUND && i < f->count; i++) {
         struct entry *e = &f->entries[(f->at + i) % f->count];
 
-        if (e->lent || e->over || e->due_ms > op->now_ms)
+        if (e->leased || e->over || e->due_ms > op->now_ms)
             continue;
-        e->lent = true;
-        f->lent++;
-        f->ever_lent++;
+        e->leased = true;
+        f->leased++;
+        f->ever_leased++;
         f->at = (f->at + i + 1) % f->count;
         *out = e->delivery;
         out->store = s;
@@ -70,10 +70,10 @@ feed_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
 
     (void)op;
     pthread_mutex_lock(&f->lock);
-    if (!e->lent)
+    if (!e->leased)
         abort(); /* it was not */
-    e->lent = false;
-    f->lent--;
+    e->leased = false;
+    f->leased--;
     e->due_ms = again_ms;
     e->over = outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_BACKED_OFF;
     e->notification.failed += outcome == STORE_OUTCOME_FAILED;
@@ -83,7 +83,7 @@ feed_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
     pthread_cond_broadcast(&f->moved);
     pthread_mutex_unlock(&f->lock);
     if (!e->over && again_ms <= clock_now_ms(f->clock))
-        feed_store_tell(s);
+        feed_store_notify(s);
 }
 
 static void
@@ -100,14 +100,14 @@ static enum store_durability
 feed_durability(struct store_log *log, uint64_t lsn)
 {
     struct feed *f = container_of(log, struct feed, log);
-    enum store_durability fate;
+    enum store_durability durability;
 
     pthread_mutex_lock(&f->lock);
-    fate = lsn <= f->durable_up_to ? STORE_DURABLE
-           : f->rest_lost          ? STORE_LOST
-                                   : STORE_PENDING;
+    durability = lsn <= f->durable_up_to ? STORE_DURABLE
+                 : f->rest_lost          ? STORE_LOST
+                                         : STORE_PENDING;
     pthread_mutex_unlock(&f->lock);
-    return fate;
+    return durability;
 }
 
 static void
@@ -132,7 +132,7 @@ feed_close(struct store *s)
 {
     struct feed *f = feed_of(s);
 
-    if (f->lent > 0 || f->due != NULL || f->durable != NULL)
+    if (f->leased > 0 || f->due != NULL || f->durable != NULL)
         abort();
     pthread_cond_destroy(&f->moved);
     pthread_mutex_destroy(&f->lock);
@@ -149,7 +149,7 @@ feed_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
     for (size_t i = 0; i < f->count; i++) {
         const struct entry *e = &f->entries[i];
 
-        if (!e->lent && !e->over && e->due_ms > now_ms && e->due_ms < *next_ms)
+        if (!e->leased && !e->over && e->due_ms > now_ms && e->due_ms < *next_ms)
             *next_ms = e->due_ms;
     }
     pthread_mutex_unlock(&f->lock);
@@ -187,7 +187,7 @@ feed_store_log(struct store *s)
 }
 
 static void
-tell(struct feed *f, struct store_listener *listener)
+notify(struct feed *f, struct store_listener *listener)
 {
     struct store_wakeup *wakeup =
         listener == NULL ? NULL : listener->notify(listener, STORE_READY);
@@ -198,12 +198,12 @@ tell(struct feed *f, struct store_listener *listener)
 }
 
 void
-feed_store_tell(struct store *s)
+feed_store_notify(struct store *s)
 {
     struct feed *f = feed_of(s);
 
     pthread_mutex_lock(&f->lock);
-    tell(f, f->due);
+    notify(f, f->due);
     pthread_mutex_unlock(&f->lock);
 }
 
@@ -219,16 +219,16 @@ feed_store_add(struct store *s, const struct store_delivery *delivery)
     which = f->count++;
     f->entries[which] = (struct entry){.delivery = *delivery};
     f->entries[which].delivery.ordinal = which;
-    tell(f, f->due);
+    notify(f, f->due);
     pthread_mutex_unlock(&f->lock);
     return which;
 }
 
-struct feed_news
+struct feed_result
 feed_store_await(struct store *s, size_t which, size_t times)
 {
     struct feed *f = feed_of(s);
-    struct feed_news notification;
+    struct feed_result notification;
 
     pthread_mutex_lock(&f->lock);
     while (f->entries[which].notification.times < times)
@@ -238,19 +238,19 @@ feed_store_await(struct store *s, size_t which, size_t times)
     return notification;
 }
 
-struct feed_news
-feed_store_news(struct store *s, size_t which)
+struct feed_result
+feed_store_result(struct store *s, size_t which)
 {
     return feed_store_await(s, which, 0);
 }
 
 void
-feed_store_await_lent(struct store *s, size_t count)
+feed_store_await_leased(struct store *s, size_t count)
 {
     struct feed *f = feed_of(s);
 
     pthread_mutex_lock(&f->lock);
-    while (f->ever_lent < count)
+    while (f->ever_leased < count)
         pthread_cond_wait(&f->moved, &f->lock);
     pthread_mutex_unlock(&f->lock);
 }
@@ -263,20 +263,20 @@ feed_store_settle(struct store *s, uint64_t durable, bool rest_lost)
     pthread_mutex_lock(&f->lock);
     f->durable_up_to = durable;
     f->rest_lost = rest_lost;
-    tell(f, f->durable);
+    notify(f, f->durable);
     pthread_mutex_unlock(&f->lock);
 }
 
 size_t
-feed_store_lent(struct store *s)
+feed_store_leased(struct store *s)
 {
     struct feed *f = feed_of(s);
-    size_t lent;
+    size_t leased;
 
     pthread_mutex_lock(&f->lock);
-    lent = f->lent;
+    leased = f->leased;
     pthread_mutex_unlock(&f->lock);
-    return lent;
+    return leased;
 }
 
 void

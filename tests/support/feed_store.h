@@ -1,5 +1,5 @@
 /*
- * feed_store: a store that only lends deliveries: those that a test puts in, in their order, as
+ * feed_store: a store that only leases deliveries: those that a test puts in, in their order, as
  * soon as they are due, and as durable as the test says.
  *
  *   Threads  any
@@ -14,7 +14,7 @@
 enum { FEED_MOST = 4096 };
 
 /* What became of a delivery when it was given back the last time. */
-struct feed_news {
+struct feed_result {
     size_t times; /* it was given back */
     enum store_outcome outcome;
     int64_t again_ms;
@@ -31,24 +31,24 @@ struct store_log *feed_store_log(struct store *s);
 size_t feed_store_add(struct store *s, const struct store_delivery *delivery);
 
 /* The clock was moved: tells the listener. */
-void feed_store_tell(struct store *s);
+void feed_store_notify(struct store *s);
 
 /* Waits until it was given back so often. */
-struct feed_news feed_store_await(struct store *s, size_t which, size_t times);
+struct feed_result feed_store_await(struct store *s, size_t which, size_t times);
 
 /* The same as it is now. */
-struct feed_news feed_store_news(struct store *s, size_t which);
+struct feed_result feed_store_result(struct store *s, size_t which);
 
-/* Waits until so many have been lent, of which some may be back. */
-void feed_store_await_lent(struct store *s, size_t count);
+/* Waits until so many have been leased, of which some may be back. */
+void feed_store_await_leased(struct store *s, size_t count);
 
 /* LSNs up to here are durable (all, at first), those behind `lost` lost; tells. */
 void feed_store_settle(struct store *s, uint64_t durable, bool rest_lost);
 
-/* How many are lent now. */
-size_t feed_store_lent(struct store *s);
+/* How many are leased now. */
+size_t feed_store_leased(struct store *s);
 
-/* From now on it fails so often before it lends. */
+/* From now on it fails so often before it leases. */
 void feed_store_fail(struct store *s, size_t times, enum status st);
 
 #endif

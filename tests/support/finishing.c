@@ -37,7 +37,7 @@ then_release(struct finishing *g, int number, int64_t delay_s, const char *reaso
 }
 
 void
-then_bury(struct finishing *g, int number, const char *reason)
+then_dead_letter(struct finishing *g, int number, const char *reason)
 {
     add_item(g, STORE_FINISH_DEAD_LETTER, number, 0, reason);
 }

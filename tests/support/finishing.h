@@ -34,7 +34,7 @@ struct finishing finishing_of(struct fixture *f, struct store_id claim);
 /* reason: NULL: none. */
 void then_delete(struct finishing *g, int number);
 void then_release(struct finishing *g, int number, int64_t delay_s, const char *reason);
-void then_bury(struct finishing *g, int number, const char *reason);
+void then_dead_letter(struct finishing *g, int number, const char *reason);
 
 /* To a queue that is made if it does not exist. For 3600 s without delay. */
 void then_post(struct finishing *g, const char *queue, size_t count);

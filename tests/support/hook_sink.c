@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REQUESTS_MOST = 4096, CONNECTIONS_MOST = 4096, REQUEST_ROOM = 1 << 17 };
+enum { REQUESTS_MOST = 4096, CONNECTIONS_MOST = 4096, REQUEST_MAX = 1 << 17 };
 
 struct visitor {
     struct hook_sink *sink;
@@ -193,7 +193,7 @@ read_request(int fd, char *text)
 
     while (whole == 0 || len < whole) {
         ssize_t n =
-            len < REQUEST_ROOM - 1 ? recv(fd, text + len, REQUEST_ROOM - 1 - len, 0) : 0;
+            len < REQUEST_MAX - 1 ? recv(fd, text + len, REQUEST_MAX - 1 - len, 0) : 0;
         const char *end, *length;
 
         if (n <= 0)
@@ -215,7 +215,7 @@ static void *
 visit(void *arg)
 {
     struct visitor *v = arg;
-    char *text = malloc(REQUEST_ROOM);
+    char *text = malloc(REQUEST_MAX);
 
     if (text == NULL)
         abort();

@@ -18,7 +18,7 @@ be_the_child(void (*break_it)(void), int out)
 }
 
 void
-hear_broken(void (*break_it)(void), char line[BROKEN_LINE_CAP])
+catch_broken(void (*break_it)(void), char line[BROKEN_LINE_CAP])
 {
     size_t len = 0;
     char *emulator;
@@ -51,7 +51,7 @@ expect_broken(void (*break_it)(void), const char *contains, const char *ends)
     char line[BROKEN_LINE_CAP];
     size_t len;
 
-    hear_broken(break_it, line);
+    catch_broken(break_it, line);
     len = strlen(line);
     ck_assert_ptr_eq(strstr(line, "claimd: broken invariant: "), line);
     ck_assert_ptr_nonnull(strstr(line, contains));

@@ -12,7 +12,7 @@
 enum { BROKEN_LINE_CAP = 2048 };
 
 /* Runs break_it in a child, which must abort; what it wrote to standard error is in line. */
-void hear_broken(void (*break_it)(void), char line[BROKEN_LINE_CAP]);
+void catch_broken(void (*break_it)(void), char line[BROKEN_LINE_CAP]);
 
 /* The same; the only line must tell of a broken invariant, contain a text, and end so. */
 void expect_broken(void (*break_it)(void), const char *contains, const char *ends);

@@ -17,7 +17,7 @@ knows. A slow machine therefore makes the judge blind, but never makes a good se
     fenced    deleted or renewed with a claim that was over
     early     refused to its holder while its claim was alive
     numbers   a later claim of a message has no larger number
-    stuck     there in the end, and nobody could claim it
+    stuck     there in the end, and no claim got it
     late      not there in the end, and claimed all the same: a letter that was under way
     listed    there in the end, and then not claimed
 
@@ -163,7 +163,7 @@ class Judge:
             self._judge_message(body, post)
         for body in set(self.held) | self.alive:
             if body not in self.posts:
-                self._wrong("undone", body, "nobody has posted it")
+                self._wrong("undone", body, "it was never posted")
         self._judge_ids()
         self._judge_halves()
         self._judge_order()

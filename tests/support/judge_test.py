@@ -159,7 +159,7 @@ class JudgeTest(unittest.TestCase):
     def test_a_claim_that_waits_passes_over_what_is_reserved_for_others(self):
         passing = (post(1, 0), post(2, 1), held(2, 3, waits=True), waiting(3, 3.1), held(1, 4),
                    deleted(2, 5), deleted(1, 5))
-        self.assertEqual(self.found(*passing), ["order"])  # nobody else waited
+        self.assertEqual(self.found(*passing), ["order"])  # no other client waited
         self.assertEqual(self.found(waiting(2, 3.05), *passing), [])
         self.assertEqual(self.found(waiting(2, 2.9), *passing), ["order"])
         self.assertEqual(self.found(waiting(2, 3.05, where="claimd1"), *passing), ["order"])

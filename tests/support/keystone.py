@@ -115,7 +115,7 @@ class Keystone:
         self._thread.start()
 
     def stop(self):
-        """Is gone: nobody listens, and nobody who is connected hears any more."""
+        """Is gone: nothing listens, and connections get no more bytes."""
         server, self._server = self._server, None
         if server is not None:
             server.shutdown()
@@ -171,7 +171,7 @@ class Keystone:
                 raise RuntimeError("only %d questions came" % self._standing)
 
     def shut(self):
-        """From now on nobody is answered."""
+        """From now on there are no responses."""
         with self._changed:
             self._gates = threading.Event()
 
@@ -216,7 +216,7 @@ class Keystone:
 
 
 def unused_port():
-    """A port of the loopback on which nobody listens."""
+    """A port of the loopback on which nothing listens."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]

@@ -248,11 +248,11 @@ class Worker(Client):
             target = "%s/messages?ids=%s&claim_ids=%s" % (
                 mine[0].queue, ",".join(one.id for one in mine),
                 mine[0].href.partition("?claim_id=")[2])
-            return self.tell(target, mine)
+            return self.finish_job(target, mine)
         for held in mine:
-            self.tell(held.href, [held])
+            self.finish_job(held.href, [held])
 
-    def tell(self, target, mine):
+    def finish_job(self, target, mine):
         front = self.front
         if self.dice.random() < CROSSING:
             front = self.dice.choice(self.load.fronts)

@@ -11,14 +11,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HEARD_ROOM = 1 << 16 };
+enum { RECEIVED_MAX = 1 << 16 };
 
 struct mail_sink {
     int fd, port;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     size_t len;
-    char heard[HEARD_ROOM];
+    char received[RECEIVED_MAX];
 };
 
 static void
@@ -27,9 +27,9 @@ keep(struct mail_sink *s, const char *line)
     size_t len = strlen(line);
 
     pthread_mutex_lock(&s->lock);
-    if (s->len + len >= HEARD_ROOM)
+    if (s->len + len >= RECEIVED_MAX)
         abort();
-    memcpy(s->heard + s->len, line, len + 1);
+    memcpy(s->received + s->len, line, len + 1);
     s->len += len;
     pthread_mutex_unlock(&s->lock);
 }
@@ -49,7 +49,7 @@ response(const char *line, bool *in_text)
         return *in_text ? NULL : "250 taken\r\n";
     }
     if (starts(line, "RCPT TO:<no"))
-        return "550 nobody here\r\n";
+        return "550 no server here\r\n";
     if (starts(line, "RCPT TO:<later"))
         return "450 not now\r\n";
     *in_text = starts(line, "DATA");
@@ -129,12 +129,12 @@ mail_sink_port(const struct mail_sink *s)
 }
 
 const char *
-mail_sink_heard(struct mail_sink *s)
+mail_sink_received(struct mail_sink *s)
 {
-    const char *heard;
+    const char *received;
 
     pthread_mutex_lock(&s->lock);
-    heard = s->heard;
+    received = s->received;
     pthread_mutex_unlock(&s->lock);
-    return heard;
+    return received;
 }

@@ -11,12 +11,12 @@ struct mail_sink; /* opaque */
 
 struct mail_sink *mail_sink_open(void);
 
-/* Nobody is connected any more. */
+/* No client is connected any more. */
 void mail_sink_close(struct mail_sink *s);
 
 int mail_sink_port(const struct mail_sink *s);
 
-/* All that it was told so far; valid until it is told more. */
-const char *mail_sink_heard(struct mail_sink *s);
+/* All that it received so far; valid until it receives more. */
+const char *mail_sink_received(struct mail_sink *s);
 
 #endif

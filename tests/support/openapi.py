@@ -22,7 +22,7 @@ def is_time(value):
 
 
 def closed(node):
-    """The same schemas without room for what they do not name."""
+    """The same schemas without capacity for what they do not name."""
     if isinstance(node, list):
         return [closed(item) for item in node]
     if not isinstance(node, dict):

@@ -91,7 +91,7 @@ PATIENT(queue_metrics,
 PATIENT(queue_survey,
         (struct store * s, struct store_op *op, struct store_survey *survey), survey)
 
-/* What was lent goes back to the store that lent it: `delivery->store`. */
+/* What was leased goes back to the store that leased it: `delivery->store`. */
 static void
 patient_delivery_done(struct store *s, struct store_op *op,
                       struct store_delivery *delivery, enum store_outcome outcome,

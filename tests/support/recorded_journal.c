@@ -194,13 +194,13 @@ publish(struct recorder *r)
 }
 
 static void
-first_process(struct recorder *r, struct recorded_told *told)
+first_process(struct recorder *r, struct recorded_results *results)
 {
     struct store_settings set = strict("letters");
     struct fixture *f = &r->f;
 
     recorder_start(r);
-    told->renewed = work(r);
+    results->renewed = work(r);
     administrate(r);
     use(f, "fleeting");
     set.transient = true;
@@ -221,7 +221,7 @@ first_process(struct recorder *r, struct recorded_told *told)
     use(f, "jobs");
     post(f, 1); /* 19 */
     ck_assert_status(delete_free(f, 5), ST_OK);
-    told->late = take_for(f, 1, 3600, 60); /* 4, for the second time */
+    results->late = take_for(f, 1, 3600, 60); /* 4, for the second time */
     recorder_stop(r);
 }
 
@@ -303,13 +303,13 @@ second_process(struct recorder *r)
 }
 
 void
-recorded_journal_write(struct sim_disk *disk, struct recorded_told *told)
+recorded_journal_write(struct sim_disk *disk, struct recorded_results *results)
 {
     struct recorder r = {
         .process = {.disk = disk},
         .f = {.now_ms = START_MS, .client = 7, .queue = {.project = bytes_str("p")}}};
 
-    first_process(&r, told);
+    first_process(&r, results);
     second_process(&r);
-    memcpy(told->ids, r.f.ids, sizeof(told->ids));
+    memcpy(results->ids, r.f.ids, sizeof(results->ids));
 }

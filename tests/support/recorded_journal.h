@@ -32,14 +32,14 @@ void recorder_stop(struct recorder *r);
 /* All that has happened is durable. */
 void recorder_commit(struct recorder *r);
 
-/* What its clients were told. */
-struct recorded_told {
+/* What its clients received. */
+struct recorded_results {
     struct store_id ids[23]; /* of the messages, by their numbers */
     struct store_id renewed; /* the claim that holds 2 */
     struct store_id late;    /* the one that holds 4 */
 };
 
 /* Tells the story on an empty disk. */
-void recorded_journal_write(struct sim_disk *disk, struct recorded_told *told);
+void recorded_journal_write(struct sim_disk *disk, struct recorded_results *results);
 
 #endif

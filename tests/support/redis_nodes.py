@@ -198,7 +198,7 @@ class Node:
                                % (self.process.returncode, self.log()[-2000:]))
         try:
             self.say("PING")
-        except RedisError:  # it loads its data: that is for whom it concerns
+        except RedisError:  # it loads its data: the caller handles that
             pass
         except (OSError, EOFError):
             return False
@@ -370,7 +370,7 @@ class Cluster:
         return next(node for node in self.nodes if node.id == id)
 
     def owner(self, slot, view=None):
-        """The node that has a slot; None: nobody who is there."""
+        """The node that has a slot; None: no node that is there."""
         for entry in view or self.view():
             if "master" in entry.flags and not entry.failed() and entry.has(slot):
                 return self.node(entry.id)
@@ -379,7 +379,7 @@ class Cluster:
     def primary_of(self, key):
         """The node that serves a key, a bare slot too; it waits until there is one."""
         slot = key if isinstance(key, int) else slot_of(key)
-        return eventually(lambda: self.owner(slot), "somebody has slot %d" % slot)
+        return eventually(lambda: self.owner(slot), "a node has slot %d" % slot)
 
     def replicas_of(self, primary):
         """The replicas of a primary, as it says itself or, if it is down, as others do."""
@@ -444,7 +444,7 @@ class Cluster:
         eventually(in_step, "the replicas of %r are in step" % primary, patience)
 
     def wait_new_primary(self, old, patience=PATIENCE_S):
-        """Waits until somebody else has the slots of `old`, which he had; who."""
+        """Waits until another node has the slots that `old` had, and returns it."""
         slot = next((entry.ranges[0][0] for entry in self.view()
                      if entry.id == old.id and entry.ranges), None)
         if slot is None:

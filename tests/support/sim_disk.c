@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define FILE_MAX (UINT64_C(1) << 40) /* what is longer is a mistake */
-#define PLENTY   (UINT64_C(1) << 42) /* of room, where there is no limit */
+#define PLENTY   (UINT64_C(1) << 42) /* of space, where there is no limit */
 #define NEVER    0                   /* no operation has this number */
 
 enum life { ALIVE, SHUT, DEAD };
@@ -157,7 +157,7 @@ admit_file(struct disk *d, enum sim_op op, const struct disk_file *f)
     return error == 0 ? count(process_of(d)->sd, op) : error;
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ space */
 
 static uint64_t
 bytes_used(const struct sim_disk *sd)
@@ -172,7 +172,7 @@ bytes_used(const struct sim_disk *sd)
 }
 
 static uint64_t
-room_left(const struct sim_disk *sd)
+space_left(const struct sim_disk *sd)
 {
     uint64_t used;
 
@@ -190,7 +190,7 @@ fitting(const struct sim_disk *sd, const struct sim_file *f, uint64_t offset, si
 
     if (offset + len <= f->size)
         return len;
-    end = f->size + room_left(sd);
+    end = f->size + space_left(sd);
     if (offset + len <= end)
         return len;
     return offset < end ? (size_t)(end - offset) : 0;
@@ -331,7 +331,7 @@ sim_allocate(struct disk *d, struct disk_file *f, uint64_t size)
     if (error == 0 && size > FILE_MAX)
         error = EFBIG;
     if (error == 0 && size > f->node->file.size) {
-        if (size - f->node->file.size > room_left(sd))
+        if (size - f->node->file.size > space_left(sd))
             error = ENOSPC;
         else
             sim_file_grow(&f->node->file, size);
@@ -407,7 +407,7 @@ sim_unlink(struct disk *d, const char *name)
     return leave(sd, error);
 }
 
-/* Copies of all names, in an order that nobody can rely on, owned. */
+/* Copies of all names, in a random order, owned. */
 static char (*copy_names(struct sim_disk *sd, size_t *out))[DISK_NAME_CAP]
 {
     char(*names)[DISK_NAME_CAP] = sim_alloc((sim_disk_files(sd) + 1) * sizeof(*names));
@@ -500,7 +500,7 @@ sim_free_bytes(struct disk *d, uint64_t *out)
     int error = admit(d, SIM_FREE_BYTES, NULL, NULL);
 
     if (error == 0)
-        *out = room_left(sd);
+        *out = space_left(sd);
     return leave(sd, error);
 }
 
@@ -616,7 +616,7 @@ sim_disk_free(struct sim_disk *sd)
 void
 sim_disk_kill(struct sim_disk *sd)
 {
-    /* Newest first: behind one that is dead nobody is alive. */
+    /* Newest first: behind a dead one all are dead. */
     for (struct process *p = sd->processes; p != NULL && p->life != DEAD; p = p->next) {
         if (p->life == ALIVE)
             end_process(p, DEAD);
@@ -668,7 +668,7 @@ sim_disk_die(struct sim_disk *sd, uint64_t nth)
 }
 
 void
-sim_disk_set_room(struct sim_disk *sd, uint64_t bytes)
+sim_disk_set_space(struct sim_disk *sd, uint64_t bytes)
 {
     sd->capacity = bytes == SIM_NO_LIMIT ? SIM_NO_LIMIT : bytes_used(sd) + bytes;
 }

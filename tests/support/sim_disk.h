@@ -21,10 +21,10 @@
  *
  *   Errors   those of the seam. What is dead gives EIO. Misuse that a real disk might not
  *            notice fails the test (sim_disk_set_strict())
- *   Room     a file takes as much as it is long, also where nothing was written
+ *   Space     a file takes as much as it is long, also where nothing was written
  *   Cost     O(bytes) to read and write, O(sectors not synced) to sync and to crash; the
  *            number of files counts, their size does not
- *   Threads  any for what is done to the disk; the test's own calls while nobody uses it
+ *   Threads  any for what is done to the disk; the test's own calls while it is not in use
  */
 #ifndef TESTS_SUPPORT_SIM_DISK_H
 #define TESTS_SUPPORT_SIM_DISK_H
@@ -82,7 +82,7 @@ void sim_disk_kill(struct sim_disk *sd);
 
 /*
  * Returns another disk that is the same in all that is not durable as well, owned: a crash of
- * it is one that this disk is spared. Nobody uses it, nothing is wrong with it.
+ * it is one that this disk is spared. It is not in use, nothing is wrong with it.
  */
 struct sim_disk *sim_disk_copy(struct sim_disk *sd, uint64_t seed);
 
@@ -102,9 +102,9 @@ void sim_disk_fail(struct sim_disk *sd, enum sim_op op, uint64_t nth, int error)
  */
 void sim_disk_die(struct sim_disk *sd, uint64_t nth);
 
-/* There is room for so many bytes more, also after a crash; SIM_NO_LIMIT: for any. */
+/* There is space for so many bytes more, also after a crash; SIM_NO_LIMIT: for any. */
 #define SIM_NO_LIMIT UINT64_MAX
-void sim_disk_set_room(struct sim_disk *sd, uint64_t bytes);
+void sim_disk_set_space(struct sim_disk *sd, uint64_t bytes);
 
 /* In so many of a hundred cases a read or write does less than it was asked for. */
 void sim_disk_set_short(struct sim_disk *sd, unsigned percent);

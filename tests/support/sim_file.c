@@ -133,23 +133,23 @@ remember(struct sim_file *f, struct sim_page *page, uint64_t at)
 static const struct sim_page *
 find_page(const struct sim_file *f, uint64_t offset)
 {
-    return offset / SIM_PAGE < f->room ? f->pages[offset / SIM_PAGE] : NULL;
+    return offset / SIM_PAGE < f->capacity ? f->pages[offset / SIM_PAGE] : NULL;
 }
 
 static struct sim_page *
 make_page(struct sim_file *f, uint64_t offset)
 {
-    size_t index = (size_t)(offset / SIM_PAGE), room = f->room;
+    size_t index = (size_t)(offset / SIM_PAGE), capacity = f->capacity;
 
-    if (index >= room) {
-        room = room == 0 ? 16 : room;
-        while (room <= index)
-            room *= 2;
-        f->pages = realloc(f->pages, room * sizeof(*f->pages));
+    if (index >= capacity) {
+        capacity = capacity == 0 ? 16 : capacity;
+        while (capacity <= index)
+            capacity *= 2;
+        f->pages = realloc(f->pages, capacity * sizeof(*f->pages));
         if (f->pages == NULL)
             abort();
-        memset(f->pages + f->room, 0, (room - f->room) * sizeof(*f->pages));
-        f->room = room;
+        memset(f->pages + f->capacity, 0, (capacity - f->capacity) * sizeof(*f->pages));
+        f->capacity = capacity;
     }
     if (f->pages[index] == NULL)
         f->pages[index] = sim_alloc(sizeof(*f->pages[index]));
@@ -172,7 +172,7 @@ sim_file_fini(struct sim_file *f)
 
     while ((s = take_first(f)) != NULL)
         sector_free(s);
-    for (size_t i = 0; i < f->room; i++)
+    for (size_t i = 0; i < f->capacity; i++)
         free(f->pages[i]);
     free(f->pages);
     *f = (struct sim_file){0};
@@ -251,7 +251,7 @@ sim_file_cut(struct sim_file *f, uint64_t size)
     if (size >= end)
         return true;
     f->size = size;
-    for (uint64_t at = size; at < end && at / SIM_PAGE < f->room; at += SIM_SECTOR)
+    for (uint64_t at = size; at < end && at / SIM_PAGE < f->capacity; at += SIM_SECTOR)
         blank = blank && sector_blank(f, at);
     return blank;
 }
@@ -390,7 +390,7 @@ sim_file_copy(const struct sim_file *f, struct sim_file *to)
 {
     to->size = f->size;
     to->durable_size = f->durable_size;
-    for (size_t i = 0; i < f->room; i++) {
+    for (size_t i = 0; i < f->capacity; i++) {
         if (f->pages[i] != NULL)
             memcpy(make_page(to, (uint64_t)i * SIM_PAGE)->bytes, f->pages[i]->bytes,
                    SIM_PAGE);

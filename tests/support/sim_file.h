@@ -28,7 +28,7 @@ struct sim_sector;
 struct sim_file { /* zeroed: an empty one */
     uint64_t size, durable_size;
     struct sim_page **pages; /* NULL where nothing was written: zeros */
-    size_t room;             /* of pages */
+    size_t capacity;         /* of pages */
     struct sim_sector *unsynced;
 };
 

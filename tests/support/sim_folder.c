@@ -72,7 +72,7 @@ set_durable(struct sim_name *name, struct sim_node *node)
     node->durable = name;
 }
 
-/* Frees what nobody can come upon any more. No change is under way. */
+/* Frees what is out of reach. No change is under way. */
 static void
 checkpoint(struct sim_folder *fo)
 {
@@ -118,9 +118,9 @@ static void
 add_change(struct sim_folder *fo, struct sim_node *node, struct sim_name *from,
            struct sim_name *to)
 {
-    if (fo->count == fo->room) {
-        fo->room = fo->room == 0 ? 16 : 2 * fo->room;
-        fo->changes = realloc(fo->changes, fo->room * sizeof(*fo->changes));
+    if (fo->count == fo->capacity) {
+        fo->capacity = fo->capacity == 0 ? 16 : 2 * fo->capacity;
+        fo->changes = realloc(fo->changes, fo->capacity * sizeof(*fo->changes));
         if (fo->changes == NULL)
             abort();
     }
@@ -259,5 +259,5 @@ sim_folder_copy(struct sim_folder *fo, struct sim_folder *to)
         add_change(to, c->node->copy, c->from == NULL ? NULL : c->from->copy,
                    c->to == NULL ? NULL : c->to->copy);
     }
-    /* What is only open is nobody's there: the next checkpoint frees it. */
+    /* What is only open is no client's there: the next checkpoint frees it. */
 }

@@ -25,7 +25,7 @@ struct sim_node {
     struct sim_node *next;
     struct sim_name *now, *durable; /* what it is called; NULL: nothing */
     unsigned opens;                 /* open files of it */
-    const struct disk_file *locked; /* by whom; NULL: nobody */
+    const struct disk_file *locked; /* its holder; NULL: none */
     struct sim_node *copy;          /* while the folder is copied */
 };
 
@@ -40,7 +40,7 @@ struct sim_folder { /* zeroed: an empty one */
     struct sim_name *names;
     struct sim_node *nodes;
     struct sim_change *changes;
-    size_t count, room; /* of changes */
+    size_t count, capacity; /* of changes */
 };
 
 void sim_folder_fini(struct sim_folder *fo);

@@ -35,7 +35,7 @@ struct parked {
 
 /* Something has moved. */
 static void
-tell(struct slow *w)
+notify(struct slow *w)
 {
     struct list *link;
 
@@ -93,7 +93,7 @@ set_shut(struct store *s, bool shut)
     w->shut = shut;
     w->stats_pass = false;
     w->passes = 0;
-    tell(w);
+    notify(w);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -127,7 +127,7 @@ slow_store_let_one(struct store *s)
 
     pthread_mutex_lock(&w->lock);
     w->passes++;
-    tell(w);
+    notify(w);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -157,19 +157,19 @@ stats_pass(struct store *s)
 
 static enum status
 grant(struct store_log *log, enum store_change_kind kind, bool checkpoint, size_t count,
-      size_t bytes, size_t *room)
+      size_t bytes, size_t *reserved)
 {
-    (void)log, (void)kind, (void)checkpoint, (void)count, (void)bytes, (void)room;
+    (void)log, (void)kind, (void)checkpoint, (void)count, (void)bytes, (void)reserved;
     return ST_OK;
 }
 
 static uint64_t
-log_change(struct store_log *log, struct store_change *change, size_t *room)
+log_change(struct store_log *log, struct store_change *change, size_t *reserved)
 {
     struct slow *w = container_of(log, struct slow, log);
     uint64_t lsn = 0;
 
-    (void)room;
+    (void)reserved;
     for (; change != NULL; change = change->then)
         if (change->kind < STORE_CHANGE_EXPIRED)
             lsn = atomic_fetch_add(&w->lsn, 1) + 1;
@@ -195,7 +195,7 @@ slow_store_lsn(struct store *s)
 }
 
 size_t
-slow_store_tell(struct store *s)
+slow_store_notify(struct store *s)
 {
     struct store_wakeup *wakeups[64];
     struct slow *w = slow_of(s);
@@ -219,14 +219,14 @@ void
 slow_store_make_durable(struct store *s, uint64_t lsn)
 {
     atomic_store(&slow_of(s)->durable, lsn);
-    (void)slow_store_tell(s);
+    (void)slow_store_notify(s);
 }
 
 void
 slow_store_lose(struct store *s)
 {
     atomic_store(&slow_of(s)->lost, true);
-    (void)slow_store_tell(s);
+    (void)slow_store_notify(s);
 }
 
 static enum store_durability
@@ -356,7 +356,7 @@ slow_ping(struct store *s, struct store_op *op)
 
 /* What follows never waits. */
 
-/* What was lent goes back to the store that lent it: `delivery->store`. */
+/* What was leased goes back to the store that leased it: `delivery->store`. */
 static void
 slow_delivery_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
                    enum store_outcome outcome, int64_t again_ms)
@@ -401,7 +401,7 @@ slow_close(struct store *s)
 
     store_close(w->inside);
     if (!list_empty(&w->listeners))
-        abort(); /* somebody still watches */
+        abort(); /* a listener still watches */
     pthread_cond_destroy(&w->moved);
     pthread_mutex_destroy(&w->lock);
     free(w);

@@ -47,7 +47,7 @@ struct store_log *slow_store_log(struct store *s);
 /* The LSN of the latest change. */
 uint64_t slow_store_lsn(struct store *s);
 
-/* What it was when somebody has flushed the log last. */
+/* What it was when a caller flushed the log last. */
 uint64_t slow_store_flushed(struct store *s);
 
 /* All up to a LSN is durable. Tells the listeners. */
@@ -57,6 +57,6 @@ void slow_store_make_durable(struct store *s, uint64_t lsn);
 void slow_store_lose(struct store *s);
 
 /* Tells the listeners; returns how many of them have to be woken for it. */
-size_t slow_store_tell(struct store *s);
+size_t slow_store_notify(struct store *s);
 
 #endif

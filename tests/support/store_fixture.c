@@ -150,7 +150,7 @@ fixture_open_confirming(struct fixture *f, int kind)
 
 /*
  * The first ones, and of a long story one of every two, four, eight ... Not where work is
- * left: whoever looks at a store does a slice of it, and the test may have wanted to see it
+ * left: each operation of a store does a slice of it, and the test may have wanted to see it
  * undone.
  */
 static bool
@@ -252,7 +252,7 @@ use_project(struct fixture *f, const char *project)
     f->projects[i] = project;
 }
 
-/* Dead letters of claims that expire move at that time, which the twin has to be told. Other
+/* Dead letters of claims that expire move at that time, which the twin must learn. Other
  * stores move them when they are asked next. */
 static void
 pass(struct fixture *f, int64_t ms)

@@ -1,7 +1,7 @@
 /*
  * subscriptions: short words of a store_fixture for subscriptions and their delivery.
  *
- * Nothing is due twice: what a test is lent it gives back with done(), and next() does what
+ * Nothing is due twice: what a test leases it gives back with done(), and next() does what
  * housekeeping would have done by then. Every word audits the store when it is done.
  */
 #ifndef TESTS_SUPPORT_SUBSCRIPTIONS_H
@@ -9,10 +9,10 @@
 
 #include "support/store_fixture.h"
 
-/* Subscribes somebody new to the queue, with options {"x":1}. */
+/* Adds a new subscriber to the queue, with options {"x":1}. */
 struct store_id subscribe(struct fixture *f, const char *subscriber, int64_t ttl_s);
 
-/* Subscribes somebody who is subscribed already, and maybe confirmed; returns the old id. */
+/* Subscribes a subscriber again, maybe a confirmed one; returns the old id. */
 struct store_id resubscribe(struct fixture *f, const char *subscriber, bool confirmed);
 
 enum status find_subscription(struct fixture *f, struct store_id id);
@@ -37,7 +37,7 @@ void purge_what(struct fixture *f, enum store_purge what);
 
 /* ------------------------------------------------------------------ delivery */
 
-/* Lends what is due; false: nothing is. */
+/* Leases what is due; false: nothing is. */
 bool next(struct fixture *f, struct store_delivery *out);
 
 /* What is due is this message for this subscription. */
@@ -51,7 +51,7 @@ void expect_nothing_due(struct fixture *f);
 
 void delivered(struct fixture *f, struct store_delivery *delivery);
 
-/* It failed / was put off for so long. */
+/* It failed / was backed off for so long. */
 void failed(struct fixture *f, struct store_delivery *delivery, int64_t again_in_ms);
 void done(struct fixture *f, struct store_delivery *delivery, enum store_outcome outcome,
           int64_t again_in_ms);

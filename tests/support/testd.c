@@ -1,5 +1,5 @@
 /*
- * testd: claimd with a clock that stands still until it is told to move.
+ * testd: claimd with a clock that stands still until it is asked to move.
  *
  * Takes the options of claimd and prints the same line when ready. Then each line on
  * standard input is a command:

@@ -47,7 +47,7 @@ extern const struct bucket_bounds store_span_bounds[STORE_SPANS];
 
 /* The contents at one moment, of a queue or of all. */
 struct store_population {
-    uint64_t claimable, claimed, delayed;
+    uint64_t ready, claimed, delayed;
     uint64_t dead_letters; /* those that are dead letters */
     uint64_t claims;
     uint64_t bytes; /* of bodies */

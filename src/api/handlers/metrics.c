@@ -230,7 +230,7 @@ write_queues(struct exposition *x, const struct shown_queues *shown)
     for (size_t i = 0; i <= shown->count; i++) {
         struct label labels[LABELS];
         const struct store_population *here = &name_queue(shown, i, labels)->here;
-        const uint64_t counts[] = {here->claimable, here->claimed, here->delayed};
+        const uint64_t counts[] = {here->ready, here->claimed, here->delayed};
 
         for (size_t k = 0; k < COUNT_OF(counts); k++) {
             labels[2] = (struct label){"state", bytes_str(names[k])};
@@ -271,7 +271,7 @@ add_queue(struct shown_queues *shown)
             bytes_equal(bytes_of(p->name, p->name_len), name))
             return;
     }
-    subtract(&rest->claimable, q->here.claimable);
+    subtract(&rest->ready, q->here.ready);
     subtract(&rest->claimed, q->here.claimed);
     subtract(&rest->delayed, q->here.delayed);
     subtract(&rest->dead_letters, q->here.dead_letters);

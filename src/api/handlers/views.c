@@ -371,7 +371,7 @@ write_row(struct buf *out, const struct store_queue_metrics *row, struct sampler
     buf_byte(out, '{');
     json_write_text(out, "project", where.project);
     json_write_text(out, "name", where.name);
-    json_write_u64(out, "ready", row->here.claimable);
+    json_write_u64(out, "ready", row->here.ready);
     json_write_u64(out, "delayed", row->here.delayed);
     json_write_u64(out, "claimed", row->here.claimed);
     write_age(out, "oldest_ready_age", row->has_oldest, row->age_ms);
@@ -391,7 +391,7 @@ write_sums(struct buf *out, const struct store_population *sum)
 {
     json_write_name(out, "totals");
     buf_byte(out, '{');
-    json_write_u64(out, "ready", sum->claimable);
+    json_write_u64(out, "ready", sum->ready);
     json_write_u64(out, "delayed", sum->delayed);
     json_write_u64(out, "claimed", sum->claimed);
     json_write_u64(out, "dead_letters", sum->dead_letters);

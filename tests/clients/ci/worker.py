@@ -1,7 +1,7 @@
 """A small worker on python-zaqarclient: takes jobs from a queue and prints them, page by page.
 
 What prints is given to it: printer.print(job, page) takes its time, and raises Jam when it
-cannot; printer.recall(job) takes back what was printed of a job that is somebody else's now.
+cannot; printer.recall(job) takes back what was printed of a job that belongs to another worker now.
 """
 
 from zaqarclient.transport import errors
@@ -17,7 +17,7 @@ class Jam(Exception):
 
 
 class Late(Exception):
-    """The claim is over: what it held is somebody else's, or will be."""
+    """The claim is over: its messages go to another worker."""
 
 
 def insist(ask):

@@ -1,4 +1,4 @@
-"""Does with the Python client as it is told, one JSON object a line. driver.js has the same words."""
+"""Runs the Python client by commands, one JSON object a line. driver.js has the same words."""
 
 import json
 import sys

@@ -36,7 +36,7 @@ admit(const char *project, int64_t now_ms, struct api_connection *connection)
     return quotas_admit(quotas, bytes_str(project), now_ms, connection);
 }
 
-/* How many requests in a row are let in. */
+/* How many requests in a row are allowed. */
 static int
 burst(const char *project, int64_t now_ms)
 {

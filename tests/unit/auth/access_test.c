@@ -48,7 +48,7 @@ take_lines(void)
                      ST_OK);
 }
 
-/* The name of who was let in, or the status and the reason. */
+/* The name of the caller, or the status and the reason. */
 static const char *
 ask_with(const struct certificate *certificate, const char *token, const char *project,
          enum action action)
@@ -157,12 +157,12 @@ START_TEST(among_many_each_is_found)
 static void
 expect_refused(size_t expected_line, const char *reason)
 {
-    const struct policy nobody = {{0}};
+    const struct policy no_rules = {{0}};
     struct reason why;
     size_t bad_line = 0;
 
     ck_assert_int_eq(
-        access_replace(access_under_test, buf_view(&f.out), &nobody, &bad_line, &why),
+        access_replace(access_under_test, buf_view(&f.out), &no_rules, &bad_line, &why),
         ST_BAD_VALUE);
     ck_assert_uint_eq(bad_line, expected_line);
     ck_assert_msg(strstr(why.text, reason) != NULL, "%s", why.text);
@@ -296,7 +296,7 @@ START_TEST(two_credentials_at_a_time_are_one_too_many)
     ck_assert_str_eq(
         ask_with(&known, "nonsense", "p", ACTION_HOME_GET),
         "UNAUTHORIZED: the request has both a certificate and a token. Send only one");
-    /* One that stands for nobody is no credential: the token says who it is. */
+    /* A certificate without a row is no credential: the token gives the identity. */
     ck_assert_str_eq(ask_with(&unknown, "1", "p", ACTION_HOME_GET), "t admin -");
     ck_assert_str_eq(ask_with(&unknown, "2", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token is unknown");

@@ -16,7 +16,7 @@ static const int64_t start_ms = FAKE_KEYSTONE_END_MS - FAR_MS;
 static struct fake_keystone fake;
 static struct keystone *k;
 static struct executor *executor;
-static char health_text[512]; /* all that was told, guarded by fake.lock */
+static char health_text[512]; /* all that was reported, guarded by fake.lock */
 
 static void
 note_health(void *ctx, enum keystone_health health, const char *why)
@@ -262,7 +262,7 @@ START_TEST(a_forgotten_token_is_verified_again)
     ck_assert_uint_eq(asked(), 3);
 }
 
-START_TEST(a_change_of_health_is_told_once_a_second_at_most)
+START_TEST(a_change_of_health_is_reported_once_a_second_at_most)
 {
     fake.status = ST_UNAVAILABLE;
     (void)ask("a@p", start_ms);
@@ -270,7 +270,7 @@ START_TEST(a_change_of_health_is_told_once_a_second_at_most)
     fake.status = ST_OK;
     (void)ask("a@p", start_ms + 4000);
     fake.code = 401;
-    (void)ask("b@p", start_ms + 4100); /* too soon: not told */
+    (void)ask("b@p", start_ms + 4100); /* too soon: not reported */
     (void)ask("b@p", start_ms + 6000);
     fake.code = 500;
     (void)ask("b@p", start_ms + 8000);
@@ -309,18 +309,18 @@ struct guest {
     struct bytes token;
     int64_t now_ms;
     enum status st;
-    bool told; /* to go on; guarded by fake.lock, whose `moved` is signalled */
+    bool woken; /* to go on; guarded by fake.lock, whose `moved` is signalled */
 };
 
 static struct fiber_pool fibers;
 
 static void
-tell(void *arg)
+wake(void *arg)
 {
     struct guest *g = arg;
 
     pthread_mutex_lock(&fake.lock);
-    g->told = true;
+    g->woken = true;
     pthread_cond_broadcast(&fake.moved);
     pthread_mutex_unlock(&fake.lock);
 }
@@ -334,7 +334,7 @@ setup_executor(void)
     arena_fixture_open();
     own.mem = f.mem;
     ck_assert_int_eq(executor_open(&own, &executor), ST_OK);
-    fiber_pool_init(&fibers, f.mem, NULL, KEYSTONE_WAITERS_MAX + 1, tell);
+    fiber_pool_init(&fibers, f.mem, NULL, KEYSTONE_WAITERS_MAX + 1, wake);
     open_keystone();
 }
 
@@ -389,14 +389,14 @@ static int
 finish_in(struct fiber_pool *pool, struct guest *g)
 {
     pthread_mutex_lock(&fake.lock);
-    while (!g->told)
+    while (!g->woken)
         pthread_cond_wait(&fake.moved, &fake.lock);
     pthread_mutex_unlock(&fake.lock);
     ck_assert_int_eq(fiber_resume(g->fiber), FIBER_ENDED);
     fiber_give(pool, g->fiber);
     ck_assert(!g->proof.asking);
     access_proof_drop(&g->proof);
-    g->told = false;
+    g->woken = false;
     return (int)g->st;
 }
 
@@ -410,7 +410,7 @@ TEST_CASE("callers that wait", .setup = setup_executor, .teardown = teardown_exe
 
 START_TEST(concurrent_requests_with_one_token_cause_one_verification)
 {
-    struct guest guests[CROWD] = {{.told = false}};
+    struct guest guests[CROWD] = {{.woken = false}};
 
     fake_keystone_shut(&fake);
     for (int i = 0; i < CROWD; i++)
@@ -422,9 +422,9 @@ START_TEST(concurrent_requests_with_one_token_cause_one_verification)
     ck_assert_uint_eq(asked(), 1);
 }
 
-START_TEST(all_of_them_hear_that_there_was_no_response)
+START_TEST(all_of_them_learn_that_there_was_no_response)
 {
-    struct guest guests[CROWD] = {{.told = false}};
+    struct guest guests[CROWD] = {{.woken = false}};
 
     fake_keystone_shut(&fake);
     fake.status = ST_UNAVAILABLE;
@@ -438,14 +438,14 @@ START_TEST(all_of_them_hear_that_there_was_no_response)
 
 START_TEST(over_the_limit_no_token_is_verified)
 {
-    struct guest guests[THREADS + LINE + 1] = {{.told = false}};
+    struct guest guests[THREADS + LINE + 1] = {{.woken = false}};
     static const char *const tokens[] = {"a@p", "b@p", "c@p", "d@p", "e@p", "f@p"};
     enum { LAST = THREADS + LINE };
 
     fake_keystone_shut(&fake);
     for (int i = 0; i < LAST; i++) {
         ck_assert_int_eq(come(&guests[i], tokens[i]), WAITS);
-        if (i < THREADS) /* a thread has it, it is in the line no more */
+        if (i < THREADS) /* a thread has it, it is in the wait queue no more */
             fake_keystone_await(&fake, (size_t)i + 1);
     }
     ck_assert_int_eq(come(&guests[LAST], tokens[LAST]), ST_UNAVAILABLE);
@@ -455,11 +455,11 @@ START_TEST(over_the_limit_no_token_is_verified)
     ck_assert_uint_eq(asked(), LAST);
 }
 
-/* Fills threads and line, until one is told to come later. */
+/* Fills threads and wait queue, until one has to come later. */
 static void
 crowd_in(struct guest guests[THREADS + LINE], const char *const *tokens)
 {
-    struct guest extra = {.told = false};
+    struct guest extra = {.woken = false};
 
     fake_keystone_shut(&fake);
     for (size_t i = 0; i < THREADS + LINE; i++) {
@@ -482,7 +482,7 @@ static const char *const crowd_tokens[] = {"a@p", "b@p", "c@p", "d@p", "e@p"};
 
 START_TEST(unknown_tokens_do_not_evict_known_ones)
 {
-    struct guest known = {.told = false}, guests[THREADS + LINE] = {{.told = false}};
+    struct guest known = {.woken = false}, guests[THREADS + LINE] = {{.woken = false}};
 
     ck_assert_int_eq(come(&known, "member@p"), WAITS);
     ck_assert_int_eq(finish(&known), ST_OK);
@@ -494,7 +494,7 @@ START_TEST(unknown_tokens_do_not_evict_known_ones)
 
 START_TEST(whose_token_was_revoked_stands_in_line_with_the_strangers)
 {
-    struct guest known = {.told = false}, guests[THREADS + LINE] = {{.told = false}};
+    struct guest known = {.woken = false}, guests[THREADS + LINE] = {{.woken = false}};
     int64_t later_ms = start_ms + CACHE_MS;
 
     ck_assert_int_eq(come(&known, "member@p"), WAITS);
@@ -511,7 +511,7 @@ START_TEST(whose_token_was_revoked_stands_in_line_with_the_strangers)
 
 START_TEST(cached_tokens_are_accepted_while_others_wait)
 {
-    struct guest known = {.told = false}, unknown[THREADS] = {{.told = false}};
+    struct guest known = {.woken = false}, unknown[THREADS] = {{.woken = false}};
 
     ck_assert_int_eq(come(&known, "member@p"), WAITS);
     ck_assert_int_eq(finish(&known), ST_OK);
@@ -528,7 +528,7 @@ START_TEST(cached_tokens_are_accepted_while_others_wait)
 
 START_TEST(a_verification_begun_before_a_flush_is_not_cached)
 {
-    struct guest g = {.told = false};
+    struct guest g = {.woken = false};
 
     fake_keystone_shut(&fake);
     ck_assert_int_eq(come(&g, "member@p"), WAITS);
@@ -541,7 +541,7 @@ START_TEST(a_verification_begun_before_a_flush_is_not_cached)
 START_TEST(beyond_the_limit_of_callers_that_wait_one_more_is_unavailable)
 {
     static struct guest guests[KEYSTONE_WAITERS_MAX];
-    struct guest extra = {.told = false};
+    struct guest extra = {.woken = false};
 
     memset(guests, 0, sizeof(guests));
     fake_keystone_shut(&fake);
@@ -566,11 +566,11 @@ static void *
 crowd_thread(void *arg)
 {
     static const char *const tokens[] = {"member@p", "reader@p", "unknown", "admin@q"};
-    struct guest g = {.told = false};
+    struct guest g = {.woken = false};
     size_t *served = arg;
     struct fiber_pool own;
 
-    fiber_pool_init(&own, f.mem, NULL, 1, tell);
+    fiber_pool_init(&own, f.mem, NULL, 1, wake);
     for (int i = 0; i < 2000; i++) {
         const char *token = tokens[i % 4];
         int st;

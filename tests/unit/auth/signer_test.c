@@ -6,7 +6,7 @@
 #define KEY   "0123456789abcdef0123456789abcdef"
 #define OTHER "fedcba9876543210fedcba9876543210"
 
-/* By an HMAC of somebody else (Python's), over the text as the contract has it. */
+/* By another HMAC (Python's), over the text as the contract has it. */
 #define BY_KEY   "e651788c25e1162e8153107626176a6a130c07ed6a696b751bfde34022ac9260"
 #define BY_OTHER "35165fda0cc8508d1cf47994a6a8a3314d8776e84d7fd306211a9907400df7ab"
 
@@ -142,7 +142,7 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
     signer_free(s);
 }
 
-/* By an HMAC of somebody else, likewise. */
+/* By another HMAC, likewise. */
 #define VOUCHED_BY_KEY "v1,zGAPGBlM3ZQ420YhP4w9ekE/wStdxLzObpA98ii4vR0="
 #define VOUCHED_SHORT                                                                    \
     "v1,CppBCLb2V/zQILn07RdiKVDsijjPb9QqNbC+4vMXzXk=" /* of one byte each */

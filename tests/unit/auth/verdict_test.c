@@ -1,7 +1,7 @@
 #include "auth/verdict.h"
 #include "support/arena_fixture.h"
 
-enum { ROOM = 4, END_MS = 1000 };
+enum { CAPACITY = 4, END_MS = 1000 };
 
 static struct verdict_cache cache;
 
@@ -11,7 +11,7 @@ setup(void)
     const struct hash_key key = {1, 2};
 
     arena_fixture_open();
-    verdict_cache_init(&cache, f.mem, &key, ROOM);
+    verdict_cache_init(&cache, f.mem, &key, CAPACITY);
 }
 
 static void
@@ -102,7 +102,7 @@ START_TEST(a_newer_one_takes_the_place_of_an_older)
 
 START_TEST(the_least_recently_used_verdict_is_evicted_first)
 {
-    for (uint8_t i = 1; i <= ROOM; i++)
+    for (uint8_t i = 1; i <= CAPACITY; i++)
         put(i, 100);
     ck_assert_int_eq(find(1, 0), 100); /* used again */
     put(5, 100);
@@ -110,10 +110,10 @@ START_TEST(the_least_recently_used_verdict_is_evicted_first)
     ck_assert_int_eq(find(1, 0), 100);
     put(6, 100);
     ck_assert_int_eq(find(3, 0), 0);
-    ck_assert_uint_eq(cache.map.count, ROOM);
-    for (uint8_t i = 10; i < 10 + ROOM; i++)
+    ck_assert_uint_eq(cache.map.count, CAPACITY);
+    for (uint8_t i = 10; i < 10 + CAPACITY; i++)
         put(i, 100);
-    ck_assert_uint_eq(cache.map.count, ROOM);
+    ck_assert_uint_eq(cache.map.count, CAPACITY);
     ck_assert_int_eq(find(1, 0), 0);
     ck_assert_int_eq(find(10, 0), 100);
 }

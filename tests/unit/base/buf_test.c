@@ -68,7 +68,7 @@ START_TEST(a_long_text_arrives_whole_however_it_is_cut)
     fixture_close(&f);
 }
 
-START_TEST(reserved_room_needs_no_memory_later)
+START_TEST(reserved_space_needs_no_memory_later)
 {
     struct fixture f;
 
@@ -91,7 +91,7 @@ START_TEST(once_failed_it_stays_failed_and_keeps_what_it_had)
     ck_assert(!buf_reserve(&f.buf, 10000));
     ck_assert(f.buf.failed);
     buf_str(&f.buf,
-            "lost"); /* there would be room, but the response has a hole already */
+            "lost"); /* there would be space, but the response has a hole already */
     buf_byte(&f.buf, '!');
     buf_printf(&f.buf, "%d", 1);
     ck_assert(bytes_equal_str(buf_view(&f.buf), "kept"));

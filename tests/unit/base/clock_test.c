@@ -243,7 +243,7 @@ START_TEST(times_are_written_in_utc)
         {951782400000, "2000-02-29T00:00:00Z"},
         {1700000000123, "2023-11-14T22:13:20Z"},
         {253402300799999, "9999-12-31T23:59:59Z"},
-        {253402300800000, "9999-12-31T23:59:59Z"}, /* five digits have no room */
+        {253402300800000, "9999-12-31T23:59:59Z"}, /* five digits have no space */
         {INT64_MAX, "9999-12-31T23:59:59Z"},
     };
     char text[CLOCK_TEXT_CAP], http[CLOCK_HTTP_CAP];

@@ -64,7 +64,7 @@ close_all(struct fixture *f)
 
 /* One that keeps its thread until it may end / that ends at once. */
 static struct task
-keeper(struct fixture *f)
+worker_of(struct fixture *f)
 {
     return (struct task){.job.run = run,
                          .running = &f->running,
@@ -83,7 +83,7 @@ static void
 occupy(struct fixture *f, struct task *tasks, size_t threads)
 {
     for (size_t i = 0; i < threads; i++) {
-        tasks[i] = keeper(f);
+        tasks[i] = worker_of(f);
         ck_assert_int_eq(executor_submit(f->executor, &tasks[i].job), ST_OK);
         ck_assert_int_eq(sem_wait(&f->running), 0);
     }
@@ -134,7 +134,7 @@ START_TEST(a_cancelled_job_frees_its_place)
 
     open(&f, 1, 1);
     occupy(&f, &busy, 1);
-    first = keeper(&f);
+    first = worker_of(&f);
     second = quick(&f);
     ck_assert_int_eq(executor_submit(f.executor, &first.job), ST_OK);
     ck_assert_int_eq(executor_submit(f.executor, &second.job), ST_UNAVAILABLE);
@@ -153,7 +153,7 @@ START_TEST(jobs_begin_in_the_order_in_which_they_came)
     struct fixture f;
 
     open(&f, 1, JOBS);
-    for (int round = 0; round < 2; round++) { /* also when the line was empty once */
+    for (int round = 0; round < 2; round++) { /* also when the queue was empty once */
         occupy(&f, &busy, 1);
         for (int i = 0; i < JOBS; i++) {
             tasks[i] = quick(&f);
@@ -171,17 +171,17 @@ START_TEST(jobs_begin_in_the_order_in_which_they_came)
 
 START_TEST(urgent_jobs_have_their_own_queue)
 {
-    enum { ROOM = 3 };
-    struct task busy, others[ROOM], firsts[ROOM], extra;
+    enum { CAPACITY = 3 };
+    struct task busy, others[CAPACITY], firsts[CAPACITY], extra;
     struct fixture f;
 
-    open(&f, 1, ROOM);
+    open(&f, 1, CAPACITY);
     occupy(&f, &busy, 1);
-    for (int i = 0; i < ROOM; i++) {
+    for (int i = 0; i < CAPACITY; i++) {
         others[i] = quick(&f);
         ck_assert_int_eq(executor_submit(f.executor, &others[i].job), ST_OK);
     }
-    for (int i = 0; i < ROOM; i++) {
+    for (int i = 0; i < CAPACITY; i++) {
         firsts[i] = quick(&f);
         ck_assert_int_eq(executor_submit_first(f.executor, &firsts[i].job), ST_OK);
     }
@@ -190,9 +190,9 @@ START_TEST(urgent_jobs_have_their_own_queue)
     ck_assert_int_eq(executor_submit(f.executor, &extra.job), ST_UNAVAILABLE);
     (void)sem_post(&f.may_end);
     close_all(&f);
-    for (int i = 0; i < ROOM; i++) {
+    for (int i = 0; i < CAPACITY; i++) {
         ck_assert_int_eq(firsts[i].place, busy.place + 1 + i);
-        ck_assert_int_eq(others[i].place, busy.place + 1 + ROOM + i);
+        ck_assert_int_eq(others[i].place, busy.place + 1 + CAPACITY + i);
     }
 }
 
@@ -224,7 +224,7 @@ START_TEST(as_many_jobs_as_there_are_threads_run_at_once)
 
     open(&f, THREADS, THREADS);
     for (int i = 0; i < THREADS; i++) {
-        tasks[i] = keeper(&f);
+        tasks[i] = worker_of(&f);
         ck_assert_int_eq(executor_submit(f.executor, &tasks[i].job), ST_OK);
     }
     for (int i = 0; i < THREADS; i++)
@@ -234,7 +234,7 @@ START_TEST(as_many_jobs_as_there_are_threads_run_at_once)
     close_all(&f);
 }
 
-/* A job whose memory is gone when it has told so. */
+/* A job whose memory is gone when it has reported so. */
 struct owned {
     struct executor_job job;
     struct mem *mem;

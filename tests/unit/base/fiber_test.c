@@ -191,7 +191,7 @@ START_TEST(stack_pages_of_a_fiber_are_not_kept)
     deep = (volatile unsigned char *)d.deepest;
     ck_assert_int_ne(*deep, 0);
     fiber_give(&pool, f);
-    ck_assert_int_eq(*deep, 0); /* a page that nobody has touched */
+    ck_assert_int_eq(*deep, 0); /* an untouched page */
     ck_assert_ptr_eq(fiber_take(&pool), f);
     d.wanted = 1;
     ck_assert_int_eq(fiber_start(f, go_deep, &d), FIBER_ENDED);
@@ -383,7 +383,7 @@ note_thread(void *arg)
     *(pthread_t *)arg = pthread_self();
 }
 
-START_TEST(without_a_fiber_a_detour_is_made_at_once)
+START_TEST(without_a_fiber_the_work_is_done_at_once)
 {
     pthread_t thread;
 
@@ -406,7 +406,7 @@ travel(void *arg)
     t->after = pthread_self();
 }
 
-START_TEST(a_detour_is_made_by_another_thread_and_the_fiber_stays)
+START_TEST(offloaded_work_is_done_by_another_thread_and_the_fiber_stays)
 {
     struct executor_config config = {.mem = mem, .threads = 1, .line = 1};
     struct traveller t = {.made = false};
@@ -442,7 +442,7 @@ block(struct executor_job *job)
     (void)sem_wait(&b->may_end);
 }
 
-START_TEST(without_a_thread_there_is_no_detour)
+START_TEST(without_a_thread_nothing_is_offloaded)
 {
     struct executor_config config = {.mem = mem, .threads = 1, .line = 0};
     struct blocker b = {.job.run = block};

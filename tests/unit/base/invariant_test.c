@@ -14,7 +14,7 @@ break_it(void)
     ENSURE(count < 3);
 }
 
-START_TEST(a_broken_invariant_is_told_in_a_line_and_ends_the_process)
+START_TEST(a_broken_invariant_is_reported_in_a_line_and_ends_the_process)
 {
     expect_broken(break_it, "count < 3", "in break_it()\n");
 }
@@ -24,7 +24,7 @@ START_TEST(the_line_says_where_it_is_in_the_source)
     char line[BROKEN_LINE_CAP];
     int end = 0;
 
-    hear_broken(break_it, line);
+    catch_broken(break_it, line);
     ck_assert_int_eq(sscanf(line,
                             "claimd: broken invariant: count < 3, at "
                             "tests/unit/base/invariant_test.c:%*d in break_it()%n",

@@ -20,7 +20,7 @@ __wrap_malloc(size_t size)
     return refuses ? NULL : __real_malloc(size);
 }
 
-/* More lines than buffer and pipe have room for, of about 50 bytes each. */
+/* More lines than buffer and pipe have space for, of about 50 bytes each. */
 enum { MANY = 60000 };
 
 static const char prefix[] = "2023-11-14T22:13:20Z info e ";
@@ -180,11 +180,11 @@ START_TEST(logging_never_waits_and_missing_lines_are_counted_in_place)
     int n = -1, kept = 0;
 
     fixture_open(&f);
-    count(&f, 0, MANY); /* nobody reads */
+    count(&f, 0, MANY); /* without a reader */
     while (is_number(next(&f), &n))
         ck_assert_int_eq(n, kept++);
     ck_assert_msg(missing(f.line) == MANY - kept, "%d lines, then %s", kept, f.line);
-    /* The buffer has room for about LOG_WRITER_CAPACITY bytes, and there was the pipe's. */
+    /* The buffer has space for about LOG_WRITER_CAPACITY bytes, and there was the pipe's. */
     ck_assert_int_gt(kept, LOG_WRITER_CAPACITY / 64);
     ck_assert_int_lt(kept, MANY);
     count(&f, MANY, MANY + 2);
@@ -220,7 +220,7 @@ START_TEST(the_end_waits_for_a_reader_that_reads)
 
     fixture_open(&f);
     fd = f.log.fd;
-    count(&f, 0, 100); /* the pipe has room for so many */
+    count(&f, 0, 100); /* the pipe has space for so many */
     ck_assert(log_writer_end(&f.log, -1));
     count(&f, 100, 101); /* at once again */
     ck_assert_int_eq(close(fd), 0);
@@ -242,7 +242,7 @@ START_TEST(the_end_does_not_wait_for_a_reader_that_does_not)
     count(&f, 0, MANY); /* into nothing */
     ck_assert(log_writer_end(&f.log, 10));
     /* With the reader gone the thread comes back and leaves nothing behind. The descriptor
-     * stays open, since nobody knows when that is. */
+     * stays open, since that moment is not known. */
     ck_assert_int_eq(fclose(f.reader), 0);
 }
 
@@ -278,7 +278,7 @@ START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
 {
     enum { LINES = 1000 };
     char name[] = "/tmp/claimd-test-XXXXXX";
-    int fd = mkstemp(name), n = -1, last = -1, torn = 0, written = 0, told = 0;
+    int fd = mkstemp(name), n = -1, last = -1, torn = 0, written = 0, missed = 0;
     struct fixture f;
     rlim_t before;
 
@@ -296,7 +296,7 @@ START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
     rewind(f.reader);
     while (fgets(f.line, sizeof(f.line), f.reader) != NULL) {
         f.line[strcspn(f.line, "\n")] = '\0';
-        told += missing(f.line);
+        missed += missing(f.line);
         if (is_number(f.line, &n)) {
             ck_assert_int_gt(n, last);
             last = n;
@@ -307,8 +307,8 @@ START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
         }
     }
     ck_assert_int_eq(torn, 1);
-    ck_assert_int_gt(told, 0);
-    ck_assert_int_eq(written + told, LINES + 1);
+    ck_assert_int_gt(missed, 0);
+    ck_assert_int_eq(written + missed, LINES + 1);
     ck_assert_int_eq(fclose(f.reader), 0);
     ck_assert_int_eq(close(fd), 0);
     ck_assert_int_eq(unlink(name), 0);

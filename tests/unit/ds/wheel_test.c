@@ -271,7 +271,7 @@ START_TEST(the_present_never_goes_back)
     fixture_close(&f);
 }
 
-/* How often an idle owner that sleeps as it is told wakes up before the deadline. */
+/* How often an idle owner that sleeps until the hint wakes up before the deadline. */
 static unsigned
 wakes_until(struct fixture *f, int64_t due)
 {

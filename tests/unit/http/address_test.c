@@ -87,7 +87,7 @@ START_TEST(names_are_looked_up_when_it_counts_and_not_before)
     struct reason why = {""};
     char text[128] = "";
 
-    /* No part of a name has 64 characters: to find that out nobody need be asked. */
+    /* No part of a name has 64 characters: that needs no resolver. */
     memset(text, 'x', 64);
     (void)strcat(text, ".invalid:80");
     ck_assert_int_eq(address_check(text, &why), ST_OK);
@@ -99,7 +99,7 @@ START_TEST(names_are_looked_up_when_it_counts_and_not_before)
     ck_assert_ptr_nonnull(strstr(why.text, "xxx.invalid, which cannot be looked up"));
 }
 
-START_TEST(a_socket_path_has_room_for_its_nul)
+START_TEST(a_socket_path_has_space_for_its_nul)
 {
     struct listen_address address;
     char text[256] = "unix:/";

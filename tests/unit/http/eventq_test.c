@@ -90,7 +90,7 @@ START_TEST(a_wake_up_lasts_until_it_is_reset)
     eventq_fini(&m);
 }
 
-START_TEST(a_mail_that_is_cancelled_does_not_come)
+START_TEST(a_cancelled_event_does_not_come)
 {
     struct event one = {.bits = 0}, two = {.bits = 0};
     struct eventq m;

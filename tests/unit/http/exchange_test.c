@@ -267,7 +267,7 @@ START_TEST(a_spare_exchange_keeps_neither_large_bodies_nor_targets)
     ck_assert_uint_eq(mem_used(f.mem), used);
 }
 
-START_TEST(a_method_is_noted_up_to_the_room_for_it)
+START_TEST(a_method_is_noted_up_to_the_space_for_it)
 {
     struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
 
@@ -304,7 +304,7 @@ START_TEST(the_listener_decides_what_a_request_reaches)
     f.conn = (struct conn){.fd = 0};
 }
 
-START_TEST(ids_tell_run_source_and_number)
+START_TEST(ids_name_run_source_and_number)
 {
     struct request_ids ids;
     char id[REQUEST_ID_CAP];

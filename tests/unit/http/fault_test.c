@@ -44,12 +44,12 @@ expect_stats(const struct server_fixture *f, uint64_t total, uint64_t claimed)
 
 /* All that comes until the connection is closed. */
 static size_t
-read_all(int fd, char *out, size_t room)
+read_all(int fd, char *out, size_t capacity)
 {
     size_t len = 0;
     ssize_t n;
 
-    while ((n = recv(fd, out + len, room - 1 - len, 0)) > 0)
+    while ((n = recv(fd, out + len, capacity - 1 - len, 0)) > 0)
         len += (size_t)n;
     ck_assert_int_eq(n, 0); /* its end, and no reset */
     out[len] = '\0';
@@ -59,12 +59,12 @@ read_all(int fd, char *out, size_t room)
 
 /* What has come by now. */
 static size_t
-read_now(const struct server_fixture *f, int fd, char *out, size_t room)
+read_now(const struct server_fixture *f, int fd, char *out, size_t capacity)
 {
     ssize_t n;
 
     server_fixture_settle(f);
-    n = recv(fd, out, room - 1, MSG_DONTWAIT);
+    n = recv(fd, out, capacity - 1, MSG_DONTWAIT);
     ck_assert(n > 0 || (n < 0 && errno == EAGAIN));
     out[n < 0 ? 0 : n] = '\0';
     return n < 0 ? 0 : (size_t)n;
@@ -185,7 +185,7 @@ SERVER_TEST(a_slow_response_comes_in_pieces, open_server(f))
     int fd;
 
     fd = begin(f, HOME);
-    strcpy(whole, hear(fd).body);
+    strcpy(whole, receive(fd).body);
     (void)close(fd);
     fd = begin(f, "GET /v2/ HTTP/1.1\r\n" WITH("slow; bytes=100; every_ms=5000") "\r\n");
     ck_assert_uint_gt(read_now(f, fd, text, sizeof(text)), 100);
@@ -268,7 +268,7 @@ START_TEST(a_drain_waits_for_no_fault)
     server_fixture_stop(&f);
     ck_assert_int_eq(pthread_create(&thread, NULL, drain, &f), 0);
     expect_code(late, 200);
-    a = hear(slow);
+    a = receive(slow);
     ck_assert_int_eq(a.code, 200);
     ck_assert_uint_gt(strlen(a.body), 100);
     expect_closed(late);
@@ -330,7 +330,7 @@ SERVER_TEST(without_memory_for_it_there_is_no_response_but_503, open_server(f))
         server_fixture_settle(f);
         mem_fail_nth(f->mem, nth);
         say(fd, "\r\n");
-        a = hear(fd);
+        a = receive(fd);
         mem_fail_nth(f->mem, 0);
         whole = a.code == 200;
         ck_assert(a.code == 200 || a.code == 503 || a.code == 0);

@@ -5,7 +5,7 @@
 
 enum { HEAD = 6144, LINES = 64, RECORD = 64 };
 
-START_TEST(a_request_at_its_limits_leaves_room)
+START_TEST(a_request_at_its_limits_leaves_space)
 {
     for (size_t head = 1024; head <= 1 << 20; head *= 2)
         for (size_t lines = 8; lines <= 1024; lines *= 2) {
@@ -16,7 +16,7 @@ START_TEST(a_request_at_its_limits_leaves_room)
         }
 }
 
-START_TEST(cookies_of_a_large_head_leave_room)
+START_TEST(cookies_of_a_large_head_leave_space)
 {
     for (size_t head = 1024; head <= 1 << 20; head *= 2)
         for (size_t lines = 8; lines <= 1024; lines *= 2) {

@@ -38,7 +38,7 @@ part(int64_t now_ms)
     return fds[1];
 }
 
-/* Sends a byte; false if nobody has the other end open any more. */
+/* Sends a byte; false if the other end is closed. */
 static bool
 can_send(int fd)
 {
@@ -118,7 +118,7 @@ START_TEST(lingering_ends_when_too_much_comes)
     ck_assert_int_eq(close(fd), 0);
 }
 
-START_TEST(the_oldest_makes_room)
+START_TEST(the_oldest_makes_space)
 {
     int fds[LINGER_SLOTS + 1];
 

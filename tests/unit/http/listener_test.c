@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* The file of the Unix socket as it was when bind() had made it, and when the socket
- * began to listen: before that nobody can connect. */
+ * began to listen: before that no client can connect. */
 static struct stat bound, listening;
 static const char *watched;
 

@@ -191,11 +191,11 @@ START_TEST(without_it_good_requests_and_clients_mistakes_have_none)
     answered(404, ST_NOT_FOUND);
     answered(0, ST_OK);
     ck_assert_str_eq(written(), "");
-    ck_assert_int_eq(settle(), INT64_MAX); /* nobody wakes up for it */
+    ck_assert_int_eq(settle(), INT64_MAX); /* it causes no wake-up */
     fixture_close();
 }
 
-START_TEST(the_first_refused_request_is_told_of_with_its_reason)
+START_TEST(the_first_refused_request_is_logged_with_its_reason)
 {
     fixture_open(false);
     answered(503, ST_OVER_BUDGET);
@@ -286,7 +286,7 @@ START_TEST(a_clock_read_earlier_by_another_worker_does_no_harm)
     fixture_close();
 }
 
-START_TEST(at_the_end_the_rest_is_told)
+START_TEST(at_the_end_the_rest_is_logged)
 {
     fixture_open(false);
     answered(503, ST_OVER_BUDGET);

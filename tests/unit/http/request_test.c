@@ -49,7 +49,7 @@ say_text(int fd, const char *text)
 
 /* Reads to the end of the input, or until so many bytes are there; returns how many. */
 static size_t
-hear(int fd, char *out, size_t most)
+receive(int fd, char *out, size_t most)
 {
     size_t len = 0;
 
@@ -66,10 +66,10 @@ hear(int fd, char *out, size_t most)
 
 /* What is left of a response must be one of this status; the server says no more. */
 static void
-hear_refusal(int fd, const char *status_line)
+receive_refusal(int fd, const char *status_line)
 {
     char text[4096];
-    size_t len = hear(fd, text, sizeof(text) - 1);
+    size_t len = receive(fd, text, sizeof(text) - 1);
 
     text[len] = '\0';
     ck_assert_msg(strncmp(text, status_line, strlen(status_line)) == 0, "%s", text);
@@ -129,7 +129,7 @@ begin_asking(const struct server_fixture *f)
                  "Expect: 100-continue\r\n"
                  "Content-Length: 1\r\n"
                  "\r\n");
-    (void)hear(fd, text, sizeof(go_on) - 1);
+    (void)receive(fd, text, sizeof(go_on) - 1);
     ck_assert_str_eq(text, go_on);
     return fd;
 }
@@ -141,7 +141,7 @@ end_asking(int fd)
     char first;
 
     say_text(fd, "x");
-    ck_assert_uint_eq(hear(fd, &first, 1), 1);
+    ck_assert_uint_eq(receive(fd, &first, 1), 1);
     ck_assert_int_eq(first, 'H');
 }
 
@@ -153,7 +153,7 @@ receive_response(int fd)
     size_t len;
 
     ck_assert_ptr_nonnull(text);
-    len = hear(fd, text, BODIES * BODY * 2);
+    len = receive(fd, text, BODIES * BODY * 2);
     ck_assert_ptr_null(memmem(text, len, "HTTP/1.1 408", 12)); /* in the middle of it */
     free(text);
     return len;
@@ -185,14 +185,14 @@ SERVER_TEST(a_response_that_is_not_taken_in_its_time_is_cut_off,
     ck_assert_int_eq(close(fd), 0);
 }
 
-SERVER_TEST(a_request_that_is_not_whole_in_its_time_is_told_so, server_fixture_open(f, 1))
+SERVER_TEST(a_request_that_is_not_whole_in_its_time_is_refused, server_fixture_open(f, 1))
 {
     int fd;
 
     fd = begin_asking(f);
     wait_s(f, SERVER_FIXTURE_SECONDS - 1);
     wait_s(f, 1);
-    hear_refusal(fd, "HTTP/1.1 408 ");
+    receive_refusal(fd, "HTTP/1.1 408 ");
     ck_assert_int_eq(close(fd), 0);
 }
 
@@ -222,7 +222,7 @@ SERVER_TEST(errors_of_libmicrohttpd_end_with_a_lingering_close, server_fixture_o
 
     fd = server_fixture_dial(f);
     say_text(fd, "GET / HTTP/1.1\r\nHost: test\r\nno colon\r\n\r\n");
-    hear_refusal(fd, "HTTP/1.1 400 ");
+    receive_refusal(fd, "HTTP/1.1 400 ");
     expect_lingering_close(f, fd);
     ck_assert_int_eq(close(fd), 0);
 }
@@ -252,7 +252,7 @@ SERVER_TEST(a_chunked_body_far_too_large_is_refused_with_a_lingering_close,
     ck_assert_int_lt(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), 0);
     say_text(fd, " "); /* one too many, and nothing is left unread behind it */
     free(body);
-    hear_refusal(fd, "HTTP/1.1 400 ");
+    receive_refusal(fd, "HTTP/1.1 400 ");
     expect_lingering_close(f, fd);
     ck_assert_int_eq(close(fd), 0);
 }

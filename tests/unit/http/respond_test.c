@@ -33,7 +33,7 @@ SERVER_TEST(a_claim_waits_until_there_is_a_message, open_waiting(f, 10))
     ask_once(f, POST("other"), 201);
     expect_silence(f, fd);
     ask_once(f, POST("q"), 201);
-    a = hear(fd);
+    a = receive(fd);
     ck_assert_int_eq(a.code, 201);
     ck_assert_ptr_nonnull(strstr(a.head, "Preference-Applied: wait=30\r\n"));
     ck_assert_ptr_nonnull(strstr(a.head, "Claim-Number: "));
@@ -82,10 +82,10 @@ SERVER_TEST(when_the_time_is_over_there_is_the_usual_response, open_waiting(f, 1
     expect_silence(f, claim);
     expect_silence(f, pop);
     pass_s(f, 2); /* never too early: a millisecond late, since clocks are rounded */
-    a = hear(claim);
+    a = receive(claim);
     ck_assert_int_eq(a.code, 204);
     ck_assert_ptr_nonnull(strstr(a.head, "Preference-Applied: wait=30\r\n"));
-    a = hear(pop);
+    a = receive(pop);
     ck_assert_int_eq(a.code, 200);
     ck_assert_str_eq(a.body, "{\"messages\":[]}");
     say(claim, WAITING); /* and it may wait again, as long */
@@ -261,12 +261,12 @@ SERVER_TEST(no_more_wait_than_may, open_waiting(f, 3))
     for (int i = 0; i < 3; i++) {
         int fd = begin(f, WAITING);
 
-        a = hear(fd);
+        a = receive(fd);
         ck_assert_int_eq(a.code, 204);
         ck_assert_ptr_null(strstr(a.head, "Preference-Applied"));
         (void)close(fd);
     }
-    ask_once(f, POST("q"), 201); /* each that ends makes room for one */
+    ask_once(f, POST("q"), 201); /* each that ends makes space for one */
     expect_code(fds[0], 201);
     say(fds[0], WAITING);
     expect_silence(f, fds[0]);
@@ -304,7 +304,7 @@ START_TEST(a_drain_ends_all_waiters)
     expect_silence(&f, fds[19]);
     server_fixture_close(&f); /* nothing may be cut off */
     for (int i = 0; i < 20; i++) {
-        struct http_response a = hear(fds[i]);
+        struct http_response a = receive(fds[i]);
 
         ck_assert_int_eq(a.code, 204);
         ck_assert_ptr_nonnull(strstr(a.head, "Connection: close\r\n"));
@@ -321,7 +321,7 @@ START_TEST(a_drain_waits_for_no_request_behind_one_that_waited)
     open_waiting(&f, 20);
     fd = begin(&f, WAITING);
     expect_silence(&f, fd);
-    say(fd, "GET /v2/ HT"); /* half a request: nobody waits for the rest */
+    say(fd, "GET /v2/ HT"); /* half a request: the rest is not waited for */
     server_fixture_stop(&f);
     ck_assert_int_eq(pthread_create(&drainer, NULL, drain, &f), 0);
     expect_code(fd, 204);
@@ -354,7 +354,7 @@ SERVER_TEST(thousands_of_disconnecting_waiters_leave_nothing_behind, open_waitin
         else if (round > 1)
             await_memory(f, before);
     }
-    fds[0] = begin(f, WAITING); /* there is room again, and nobody in front */
+    fds[0] = begin(f, WAITING); /* there is capacity again, and no waiter in front */
     expect_silence(f, fds[0]);
     ask_once(f, POST("q"), 201);
     end(fds[0], 201);
@@ -374,7 +374,7 @@ SERVER_TEST(without_memory_to_wait_there_is_a_response, open_waiting(f, 50))
         for (int i = 0; i < 2; i++) { /* one of which may be what has no memory */
             int other = begin(f, HOME);
 
-            (void)hear(other);
+            (void)receive(other);
             (void)close(other);
         }
         mem_fail_nth(f->mem, 0);
@@ -519,7 +519,7 @@ deliveries_of(const struct server_fixture *f)
     return count;
 }
 
-SERVER_TEST(a_response_is_held_until_what_it_tells_is_durable, open_log(f))
+SERVER_TEST(a_response_is_held_until_its_content_is_durable, open_log(f))
 {
     int fd;
 
@@ -545,7 +545,7 @@ SERVER_TEST(a_worker_flushes_the_log_before_it_rests, open_log(f))
     end(fd, 201);
 }
 
-SERVER_TEST(responses_are_let_go_in_the_order_of_the_log, open_log(f))
+SERVER_TEST(responses_are_sent_in_the_order_of_the_log, open_log(f))
 {
     int fds[4];
 
@@ -669,7 +669,7 @@ SERVER_TEST(a_parked_request_whose_connection_ends_is_counted_no_more, open_log(
     ck_assert_int_eq(parked_requests(f, "journal"), 0);
 }
 
-START_TEST(a_waiter_that_has_its_message_makes_room_for_another_at_once)
+START_TEST(a_waiter_that_has_its_message_makes_space_for_another_at_once)
 {
     const struct server_fixture_options options = {
         .workers = 1, .max_waiters = 1, .slow = true, .slow_kinds = SLOW_STORE_LOGS};
@@ -832,7 +832,7 @@ SERVER_TEST(the_time_limits_do_not_count_while_a_response_is_held, open_log(f))
 static void
 await_rest(const struct server_fixture *f)
 {
-    while (slow_store_tell(f->store) == 0)
+    while (slow_store_notify(f->store) == 0)
         server_fixture_settle(f);
 }
 
@@ -985,7 +985,7 @@ SERVER_TEST(each_response_without_a_body_has_its_own_request_id, open_blocking(f
     slow_store_await(f->store, 4);
     slow_store_unshut(f->store);
     for (int i = 0; i < 2 * CROWD; i++) {
-        struct http_response a = hear(fds[i / 2]);
+        struct http_response a = receive(fds[i / 2]);
         const char *at = strstr(a.head, "X-Request-ID: ");
 
         ck_assert_int_eq(a.code, 204);
@@ -1030,7 +1030,7 @@ SERVER_TEST(without_a_free_fiber_a_request_takes_its_turn, open_blocking(f, 3, 0
         fds[i] = begin(f, POST("q"));
     slow_store_await(f->store, FIBERS);
     server_fixture_settle(f);
-    (void)close(fds[CROWD - 1]); /* in line */
+    (void)close(fds[CROWD - 1]); /* in the wait queue */
     for (int i = 0; i < CROWD - 1; i++)
         expect_nothing_yet(fds[i]);
     slow_store_let_one(f->store);
@@ -1054,7 +1054,7 @@ SERVER_TEST(a_request_without_a_free_fiber_is_refused_in_the_end, open_blocking(
     for (int i = 0; i < 100 && recv(fds[1], &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
          i++)
         pass_s(f, 31);
-    a = hear(fds[1]);
+    a = receive(fds[1]);
     ck_assert_int_eq(a.code, 503);
     ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: "));
     (void)close(fds[1]);
@@ -1164,7 +1164,7 @@ SERVER_TEST(time_and_deletions_end_the_waiting_too, open_blocking(f, 0, 0))
     fd = begin(f, WAITING);
     expect_silence(f, fd);
     for (int i = 0; i < 100 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0; i++)
-        pass_s(f, 31); /* it may not have been in line yet when time went on */
+        pass_s(f, 31); /* it may not have been in the wait queue yet when time went on */
     expect_code(fd, 204);
     ask_once(f, MAKING, 201);
     slow_store_shut(f->store);
@@ -1174,7 +1174,7 @@ SERVER_TEST(time_and_deletions_end_the_waiting_too, open_blocking(f, 0, 0))
     ask_once(f, STATS, 200);
     for (int i = 0; i < 1000 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
          i++) {
-        ask_once(f, DELETION, 204); /* it may not have been in line, likewise */
+        ask_once(f, DELETION, 204); /* it may not have been in the wait queue, likewise */
         ask_once(f, MAKING, 201);
     }
     end(fd, 204);
@@ -1191,13 +1191,13 @@ START_TEST(a_drain_waits_for_the_store)
     for (int i = 0; i < 3; i++)
         fds[i] = begin(&f, POST("q"));
     slow_store_await(f.store, 2);
-    fds[3] = begin(&f, WAITING); /* with nobody to ask for it until the end */
+    fds[3] = begin(&f, WAITING); /* not retried until the end */
     server_fixture_stop(&f);
     ck_assert_int_eq(pthread_create(&drainer, NULL, drain, &f), 0);
     slow_store_unshut(f.store);
     for (int i = 0; i < 3; i++)
         end(fds[i], 201);
-    (void)hear(fds[3]); /* 201, or 204 if it came first */
+    (void)receive(fds[3]); /* 201, or 204 if it came first */
     (void)close(fds[3]);
     ck_assert_int_eq(pthread_join(drainer, NULL), 0);
 }
@@ -1233,14 +1233,14 @@ LOOP_TEST(crowds_that_come_and_go_leave_nothing_behind, 2)
             (void)close(fds[i]);
         slow_store_unshut(f.store);
     }
-    server_fixture_close(&f); /* nobody is left, and all memory is back */
+    server_fixture_close(&f); /* no client is left, and all memory is back */
 }
 
 /* ---------------------------------------------------------------------- admission */
 
 TEST_CASE("a Keystone that is asked who it is");
 
-/* The requests of somebody with a token. */
+/* Requests with a token. */
 #define BY(token)       "X-Auth-Token: " token "\r\n"
 #define HOME_BY(token)  "GET /v2/ HTTP/1.1\r\n" HEAD BY(token) "\r\n"
 #define CLAIM_BY(token) "POST /v2/queues/q/claims HTTP/1.1\r\n" HEAD BY(token) "\r\n"
@@ -1325,7 +1325,7 @@ SERVER_TEST(a_crowd_with_one_token_is_asked_about_once, open_asking(f, 1, 1))
     ck_assert_uint_eq(stats_of(f).total, CROWD);
 }
 
-SERVER_TEST(one_token_too_many_is_told_to_come_later, open_asking(f, 1, 1))
+SERVER_TEST(one_token_too_many_has_to_come_later, open_asking(f, 1, 1))
 {
     struct http_response a;
     int fds[2], fd;
@@ -1336,7 +1336,7 @@ SERVER_TEST(one_token_too_many_is_told_to_come_later, open_asking(f, 1, 1))
     fds[1] = begin(f, POST_BY("admin@p"));
     expect_silence(f, fds[1]);
     fd = begin(f, POST_BY("admin,member@p"));
-    a = hear(fd);
+    a = receive(fd);
     ck_assert_int_eq(a.code, 503);
     ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: "));
     fake_keystone_open(&f->fake);
@@ -1355,7 +1355,7 @@ SERVER_TEST(while_keystone_is_down_only_cached_tokens_are_accepted, open_asking(
     ask_once(f, HOME_BY("member@p"), 200);
     f->fake.status = ST_UNAVAILABLE;
     fd = begin(f, POST_BY("admin@p"));
-    a = hear(fd);
+    a = receive(fd);
     ck_assert_int_eq(a.code, 503);
     ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: 1\r\n"));
     ck_assert_ptr_nonnull(strstr(a.body, "claimd cannot reach the identity server"));
@@ -1463,7 +1463,7 @@ START_TEST(a_drain_waits_for_keystone)
     fake_keystone_open(&f.fake);
     for (int i = 0; i < 3; i++)
         end(fds[i], 201);
-    (void)hear(fds[3]); /* 201, or 204 if it came first */
+    (void)receive(fds[3]); /* 201, or 204 if it came first */
     (void)close(fds[3]);
     ck_assert_int_eq(pthread_join(drainer, NULL), 0);
 }
@@ -1518,7 +1518,7 @@ START_TEST(a_store_that_blocks_and_a_keystone_go_together)
             fds[i] = begin(&f, i % 2 == 0 ? POST_BY("member@p") HOME_BY("admin@p")
                                           : CLAIM_BY("member,reader@p"));
         for (int i = 0; i < CROWD; i++) {
-            int code = hear(fds[i]).code;
+            int code = receive(fds[i]).code;
 
             ck_assert(code == 201 || (i % 2 == 1 && code == 204));
             if (i % 2 == 0)
@@ -1553,5 +1553,5 @@ START_TEST(crowds_that_are_asked_about_leave_nothing_behind)
         fake_keystone_open(&f.fake);
         keystone_clear_cache(f.keystone);
     }
-    server_fixture_close(&f); /* nobody is left, and all memory is back */
+    server_fixture_close(&f); /* no client is left, and all memory is back */
 }

@@ -60,7 +60,7 @@ ask(int fd, const char *request, bool to_the_end)
         continue;
 }
 
-SERVER_TEST(a_connection_that_is_gone_is_not_told_what_its_socket_does,
+SERVER_TEST(a_connection_that_is_gone_gets_no_events_of_its_socket,
             server_fixture_open(f, 2))
 {
     int pipe_fds[2], status, fd;

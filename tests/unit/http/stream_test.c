@@ -14,7 +14,7 @@ TEST_CASE("streams");
 
 /* Reads chunks until the end of an event, or of the stream, which is "". */
 static void
-hear_event(int fd, char text[1024])
+receive_event(int fd, char text[1024])
 {
     size_t len = 0;
 
@@ -41,7 +41,7 @@ hear_event(int fd, char text[1024])
     do {                                                                                 \
         char ck_text[1024];                                                              \
                                                                                          \
-        hear_event(fd, ck_text);                                                         \
+        receive_event(fd, ck_text);                                                      \
         ck_assert_str_eq(ck_text, expected);                                             \
     } while (0)
 
@@ -49,7 +49,7 @@ static int
 begin_stream(const struct server_fixture *f)
 {
     int fd = begin(f, STREAM);
-    const struct http_response a = hear(fd);
+    const struct http_response a = receive(fd);
 
     ck_assert_int_eq(a.code, 200);
     ck_assert_ptr_nonnull(strstr(a.head, "Content-Type: text/event-stream\r\n"));
@@ -75,7 +75,7 @@ SERVER_TEST(a_stream_has_an_event_each_second, open_waiting(f, 10))
 
 /* Reads this text. HTTP/1.0 has no chunks. */
 static void
-hear_text(int fd, const char *expected)
+receive_text(int fd, const char *expected)
 {
     char text[1024];
     const size_t len = strlen(expected);
@@ -94,19 +94,19 @@ SERVER_TEST(a_stream_over_http_1_0_has_an_event_each_second, open_waiting(f, 10)
 
     ask_once(f, POST("q"), 201);
     fd = begin(f, STREAM_OF("1.0"));
-    a = hear(fd);
+    a = receive(fd);
     ck_assert_int_eq(a.code, 200);
     ck_assert_ptr_null(strstr(a.head, "Transfer-Encoding"));
-    hear_text(fd, NO_CLAIMS);
+    receive_text(fd, NO_CLAIMS);
     for (int i = 0; i < 100; i++) {
         expect_silence(f, fd);
         pass_s(f, 1);
-        hear_text(fd, NO_CLAIMS);
+        receive_text(fd, NO_CLAIMS);
     }
     ask_once(f, DELETION, 204);
     pass_s(f, 1);
-    hear_text(fd, "event: end\ndata: {\"title\":\"Not found\","
-                  "\"description\":\"queue q does not exist\"}\n\n");
+    receive_text(fd, "event: end\ndata: {\"title\":\"Not found\","
+                     "\"description\":\"queue q does not exist\"}\n\n");
     expect_closed(fd);
 }
 
@@ -133,7 +133,7 @@ SERVER_TEST(a_stream_counts_as_a_waiter_until_it_ends, open_waiting(f, 1))
     ask_once(f, POST("q"), 201);
     fd = begin_stream(f);
     other = begin(f, STREAM);
-    a = hear(other);
+    a = receive(other);
     ck_assert_int_eq(a.code, 200);
     ck_assert_str_eq(a.body, "{\"claims\":[],\"links\":[]}");
     (void)close(fd);

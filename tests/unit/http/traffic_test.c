@@ -33,7 +33,7 @@ START_TEST(requests_count_by_route_method_and_status)
     traffic_count(&t, queues, METHOD_HEAD, 200, 0);
     traffic_count(&t, claims, METHOD_POST, 299, 0);
     traffic_count(&t, NULL, METHOD_GET, 400, 0);
-    traffic_count(&t, claims, METHOD_POST, 0, 0); /* nobody was answered */
+    traffic_count(&t, claims, METHOD_POST, 0, 0); /* there was no response */
     traffic_merge(&sum, &t);
     traffic_merge(&sum, &t);
     ck_assert_int_eq(count(&t, queues, METHOD_GET, 200), 2);

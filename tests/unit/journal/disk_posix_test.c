@@ -26,7 +26,7 @@
 static struct {
     int interrupted;   /* so many of the next calls are, by a signal */
     int open_error;    /* of openat(); 0: none */
-    int room_error;    /* of fallocate(), when it has got half of the way */
+    int space_error;   /* of fallocate(), when it has got half of the way */
     int write_error;   /* of pwrite(), */
     int writes_before; /* after so many that do what they should */
     int sync_error;    /* of fdatasync() and fsync() */
@@ -111,11 +111,11 @@ __wrap_fallocate(int fd, int mode, off_t offset, off_t len)
 {
     if (interrupt())
         return -1;
-    if (sys.room_error == 0)
+    if (sys.space_error == 0)
         return __real_fallocate(fd, mode, offset, len);
-    if (sys.room_error != EOPNOTSUPP)
+    if (sys.space_error != EOPNOTSUPP)
         ck_assert_int_eq(__real_fallocate(fd, mode, offset, len / 2), 0);
-    return fail_with(sys.room_error);
+    return fail_with(sys.space_error);
 }
 
 int
@@ -298,7 +298,7 @@ START_TEST(the_directory_may_be_moved)
     ck_assert_int_eq(rmdir(at("new")), 0);
 }
 
-/* Runs it as somebody without rights; -1: that cannot be had. */
+/* Runs it as a user without rights; -1: that cannot be had. */
 static int
 as_nobody(int (*run)(void *arg), void *arg)
 {
@@ -473,7 +473,7 @@ START_TEST(another_process_has_the_lock)
     disk_close(f.d, file);
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ space */
 
 REAL_CASE("room");
 
@@ -483,7 +483,7 @@ bytes_taken(const char *name)
     return (uint64_t)look(at(name)).st_blocks * 512;
 }
 
-START_TEST(allocated_room_is_the_files_own)
+START_TEST(allocated_space_is_the_files_own)
 {
     struct disk_file *file = make_file(f.d, "a");
 
@@ -494,7 +494,7 @@ START_TEST(allocated_room_is_the_files_own)
     disk_close(f.d, file);
 }
 
-START_TEST(room_that_was_cut_off_is_free)
+START_TEST(space_that_was_cut_off_is_free)
 {
     struct disk_file *file = make_file(f.d, "a");
 
@@ -514,7 +514,7 @@ START_TEST(without_help_from_the_file_system_zeros_are_written)
     char zeros[100] = {0}, found[100];
     size_t got = 0;
 
-    sys.room_error = EOPNOTSUPP;
+    sys.space_error = EOPNOTSUPP;
     write_at(f.d, file, 0, "head");
     write_at(f.d, file, 300000, "a hole before it");
     ck_assert_int_eq(disk_allocate(f.d, file, (1 << 20) + 1), 0);
@@ -536,11 +536,11 @@ START_TEST(a_failed_allocation_leaves_no_part_of_the_file)
     struct disk_file *file = make_file(f.d, "a");
 
     write_at(f.d, file, 0, "text");
-    sys.room_error = ENOSPC;
+    sys.space_error = ENOSPC;
     ck_assert_int_eq(disk_allocate(f.d, file, 1 << 20), ENOSPC);
     ck_assert_uint_eq(size_of(f.d, file), 4);
     ck_assert_uint_lt(bytes_taken("a"), 1 << 16);
-    sys.room_error = EOPNOTSUPP;
+    sys.space_error = EOPNOTSUPP;
     sys.write_error = ENOSPC;
     sys.writes_before = 3;
     ck_assert_int_eq(disk_allocate(f.d, file, 1 << 20), ENOSPC);
@@ -550,7 +550,7 @@ START_TEST(a_failed_allocation_leaves_no_part_of_the_file)
     ck_assert_uint_lt(bytes_taken("a"), 1 << 16);
 }
 
-START_TEST(a_tmpfs_has_room_or_says_that_it_has_not)
+START_TEST(a_tmpfs_has_space_or_says_that_it_has_not)
 {
     char folder[] = "/dev/shm/claimd-test-XXXXXX";
     struct disk_file *file;
@@ -584,7 +584,7 @@ enum { SMALL = 1 << 20, NOT_TO_BE_HAD = 200 };
             return fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), 1;    \
     } while (0)
 
-/* Fills a file until there is no more room. */
+/* Fills a file until there is no more space. */
 static int
 fill_up(struct disk *d, struct disk_file *file)
 {
@@ -601,39 +601,39 @@ use_small_disk(struct disk *d)
 {
     struct disk_file *kept, *filler;
     static char all[SMALL / 2];
-    uint64_t room = 0;
+    uint64_t space = 0;
 
-    EXPECT(disk_free_bytes(d, &room) == 0 && room <= SMALL && room > SMALL - 65536);
+    EXPECT(disk_free_bytes(d, &space) == 0 && space <= SMALL && space > SMALL - 65536);
     EXPECT(disk_file_open(d, "kept", DISK_NEW, &kept) == 0);
     EXPECT(disk_allocate(d, kept, SMALL / 2) == 0);
-    EXPECT(disk_free_bytes(d, &room) == 0 && room <= SMALL / 2);
+    EXPECT(disk_free_bytes(d, &space) == 0 && space <= SMALL / 2);
     EXPECT(disk_file_open(d, "filler", DISK_NEW, &filler) == 0);
     EXPECT(disk_allocate(d, filler, SMALL) == ENOSPC);
-    EXPECT(disk_free_bytes(d, &room) == 0 && room > SMALL / 2 - 65536);
+    EXPECT(disk_free_bytes(d, &space) == 0 && space > SMALL / 2 - 65536);
     EXPECT(fill_up(d, filler) == ENOSPC);
-    EXPECT(disk_free_bytes(d, &room) == 0 && room == 0);
+    EXPECT(disk_free_bytes(d, &space) == 0 && space == 0);
     memset(all, 'x', sizeof(all));
     EXPECT(disk_write(d, kept, 0, all, sizeof(all)) == 0); /* as promised */
     EXPECT(disk_sync(d, kept) == 0);
-    EXPECT(disk_unlink(d, "filler") == 0); /* that works, and there is room again */
+    EXPECT(disk_unlink(d, "filler") == 0); /* that works, and there is space again */
     disk_close(d, filler);
-    EXPECT(disk_free_bytes(d, &room) == 0 && room > SMALL / 2 - 65536);
+    EXPECT(disk_free_bytes(d, &space) == 0 && space > SMALL / 2 - 65536);
     disk_close(d, kept);
     return 0;
 }
 
 static bool
-tell_kernel(const char *file, const char *text)
+write_to_kernel(const char *file, const char *text)
 {
     int fd = open(file, O_WRONLY);
-    bool told = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 
     if (fd >= 0)
         (void)close(fd);
-    return told;
+    return written;
 }
 
-/* From here on this process may mount what nobody else sees, if the system lets it. */
+/* From here on this process may mount what no other process sees, if the system lets it. */
 static bool
 leave_mounts(void)
 {
@@ -645,9 +645,9 @@ leave_mounts(void)
     (void)snprintf(users, sizeof(users), "0 %u 1", user);
     (void)snprintf(groups, sizeof(groups), "0 %u 1", group);
     return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
-           tell_kernel("/proc/self/uid_map", users) &&
-           tell_kernel("/proc/self/setgroups", "deny") &&
-           tell_kernel("/proc/self/gid_map", groups);
+           write_to_kernel("/proc/self/uid_map", users) &&
+           write_to_kernel("/proc/self/setgroups", "deny") &&
+           write_to_kernel("/proc/self/gid_map", groups);
 }
 
 /* Mounts a disk of a megabyte. */
@@ -666,7 +666,7 @@ mount_and_use(void *folder)
     return failed;
 }
 
-START_TEST(a_full_disk_takes_what_it_has_promised_room_for)
+START_TEST(a_full_disk_takes_what_it_has_promised_space_for)
 {
     int failed = in_child(mount_and_use, f.folder);
 
@@ -708,7 +708,7 @@ START_TEST(a_sync_that_fails_is_not_tried_again)
     disk_close(f.d, file);
 }
 
-START_TEST(errors_of_the_system_are_told_as_they_are)
+START_TEST(errors_of_the_system_are_reported_as_they_are)
 {
     struct disk_file *file = make_file(f.d, "a"), *none = NULL;
 
@@ -729,7 +729,7 @@ START_TEST(without_memory_there_is_an_error_and_nothing_done)
     int opened, made, locked, allocated;
     struct disk *d = NULL;
 
-    sys.room_error = EOPNOTSUPP;
+    sys.space_error = EOPNOTSUPP;
     sys.no_memory = true;
     opened = disk_open(f.folder, true, &d);
     made = disk_file_open(f.d, "b", DISK_NEW, &none);

@@ -92,7 +92,7 @@ DISK_TEST(a_file_that_is_only_read_cannot_be_written)
     file = open_file(f->d, "a", DISK_READ);
     ck_assert_int_eq(disk_write(f->d, file, 0, "no", 2), EBADF);
     ck_assert_int_eq(disk_allocate(f->d, file, 100), EBADF);
-    ck_assert_int_eq(disk_sync(f->d, file), 0); /* that it can: somebody else wrote it */
+    ck_assert_int_eq(disk_sync(f->d, file), 0); /* that it can: another file wrote it */
     disk_close(f->d, file);
     expect_text(f->d, "a", "text");
 }
@@ -359,7 +359,7 @@ DISK_TEST(a_lock_is_one_open_files)
     struct disk *another;
 
     if (f->sim != NULL)
-        sim_disk_set_strict(f->sim, false); /* nobody should try twice */
+        sim_disk_set_strict(f->sim, false); /* no caller should try twice */
     another = disk_fixture_another(f);
     ck_assert_int_eq(disk_lock(f->d, "lock", &first), 0);
     ck_assert_int_eq(disk_lock(f->d, "lock", &second), EWOULDBLOCK);
@@ -414,7 +414,7 @@ START_TEST(short_reads_and_writes_go_on_until_all_is_done)
     disk_fixture_close(&f);
 }
 
-START_TEST(an_error_between_the_pieces_is_told)
+START_TEST(an_error_between_the_pieces_is_reported)
 {
     struct disk_fixture f;
     struct disk_file *file;

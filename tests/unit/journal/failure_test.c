@@ -1,5 +1,5 @@
 /*
- * Allocations and calls of the disk that fail, each of them in its turn: whoever has to do with
+ * Allocations and calls of the disk that fail, each in its turn: every caller that has to do with
  * a journal says so, or does without, and what was durable is there afterwards.
  */
 #include "claimd/journal/inspect.h"
@@ -168,7 +168,7 @@ struct deed {
     uint64_t seed;
     char error[JOURNAL_ERROR_CAP];
     uint64_t posted; /* messages that a response would have told of */
-    uint64_t total;  /* messages that were there, if it could be told */
+    uint64_t total;  /* messages that were there, if it is known */
 };
 
 typedef enum status deed_fn(struct deed *deed);
@@ -375,11 +375,11 @@ judge(struct deed *deed, size_t i, enum status st, uint64_t total, uint64_t nth)
     sim_disk_free(deed->other);
 }
 
-/* Fails one allocation after the other; returns how often that was told. */
+/* Fails one allocation after the other; returns how often that was reported. */
 static uint64_t
 without_memory(struct sim_disk *journal, size_t i, uint64_t total)
 {
-    uint64_t told = 0;
+    uint64_t reported = 0;
     bool reached = true;
 
     for (uint64_t nth = 1; reached; nth++) {
@@ -399,10 +399,10 @@ without_memory(struct sim_disk *journal, size_t i, uint64_t total)
                       "deed %zu: %s: %s", i, status_name(st), deed.error);
         if (st != ST_OK)
             (void)snprintf(deed.error, sizeof(deed.error), "%s", status_text(st));
-        told += st != ST_OK;
+        reported += st != ST_OK;
         judge(&deed, i, st, total, nth);
     }
-    return told;
+    return reported;
 }
 
 START_TEST(each_allocation_may_fail)

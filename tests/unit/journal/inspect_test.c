@@ -158,7 +158,7 @@ init_seen(struct seen *seen)
     seen->found.now_ms = START_MS;
 }
 
-/* Verifies, and says how many messages there are; -1: nobody can tell. */
+/* Verifies, and says how many messages there are; -1: not known. */
 static enum status
 verify(struct world *w, struct seen *seen, int *messages)
 {
@@ -317,7 +317,7 @@ START_TEST(a_journal_in_use_is_held_by_its_user)
 
     init_world(&w, sim_disk_new(1));
     ck_assert_int_eq(journal_hold(sim_disk_open(w.disk), &lock), 0);
-    ck_assert_ptr_null(lock); /* nobody ever used it, and no file was made */
+    ck_assert_ptr_null(lock); /* it was never used, and no file was made */
     ck_assert_uint_eq(sim_disk_files(w.disk), 0);
     ck_assert_status(start(&w), ST_OK);
     ck_assert_int_eq(journal_hold(sim_disk_open(w.disk), &lock), EWOULDBLOCK);
@@ -328,7 +328,7 @@ START_TEST(a_journal_in_use_is_held_by_its_user)
 
 /* ------------------------------------------------------------------ damaged ones */
 
-START_TEST(a_torn_end_is_good_and_is_told)
+START_TEST(a_torn_end_is_good_and_is_reported)
 {
     struct world w;
     struct seen seen;
@@ -792,7 +792,7 @@ work(void *arg)
 }
 
 /* Whatever happens meanwhile, what was there before is in the copy, and the copy starts. */
-LOOP_TEST(a_journal_is_copied_while_it_is_written_and_swept, 6)
+LOOP_TEST(a_journal_is_copied_while_it_is_written_and_checkpointed, 6)
 {
     struct journal_backup_result made;
     struct traffic traffic = {.checkpoint_at = (unsigned)_i};

@@ -21,7 +21,7 @@ struct world {
     struct journal_recovery recovery;
     struct fixture f;
     char error[JOURNAL_ERROR_CAP];
-    unsigned failures; /* that the journal has told of */
+    unsigned failures; /* that the journal has reported of */
     uint64_t starts;
 };
 
@@ -366,7 +366,7 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
     close_world(&w);
 }
 
-/* A full disk goes on with the spares: others would have their room. */
+/* A full disk goes on with the spares: others would have their space. */
 START_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
 {
     uint64_t bytes, spares = 0;
@@ -419,7 +419,7 @@ START_TEST(a_start_on_a_full_disk_without_spares_makes_a_smaller_segment)
         (void)disk_unlink(config.disk, name);
     }
     ck_assert_int_eq(disk_sync_names(config.disk), 0);
-    sim_disk_set_room(w.disk, 0);
+    sim_disk_set_space(w.disk, 0);
     ck_assert_msg(begin(&w, &config) == ST_OK, "%s", w.error);
     journal_metrics(w.journal, &metrics);
     ck_assert_uint_eq(metrics.segments, 2);
@@ -452,7 +452,7 @@ START_TEST(an_old_message_holds_no_old_segments)
     post(&w.f, 1);
     commit_all(&w);
     for (int i = 0; i < 20000; i++) {
-        w.f.posted = 1; /* the fixture has room for so many only */
+        w.f.posted = 1; /* the fixture has space for so many only */
         post(&w.f, 1);
         ck_assert_status(delete_free(&w.f, 2), ST_OK);
         if (i % 5 == 0)
@@ -470,7 +470,7 @@ START_TEST(an_old_message_holds_no_old_segments)
     close_world(&w);
 }
 
-START_TEST(restarts_take_no_room_for_good)
+START_TEST(restarts_take_no_space_for_good)
 {
     uint64_t before;
     struct world w;
@@ -488,9 +488,9 @@ START_TEST(restarts_take_no_room_for_good)
     close_world(&w);
 }
 
-/* The size of the segments of a new journal where there is so much room. */
+/* The size of the segments of a new journal where there is so much space. */
 static uint64_t
-segment_for(uint64_t room, uint64_t max_bytes, size_t change_bytes)
+segment_for(uint64_t space, uint64_t max_bytes, size_t change_bytes)
 {
     struct sim_disk *sd = sim_disk_new(1);
     struct world w = {.disk = sd, .f.now_ms = START_MS};
@@ -498,7 +498,7 @@ segment_for(uint64_t room, uint64_t max_bytes, size_t change_bytes)
         .disk = sim_disk_open(sd), .max_bytes = max_bytes, .change_bytes = change_bytes};
     uint64_t bytes = 0;
 
-    sim_disk_set_room(sd, room);
+    sim_disk_set_space(sd, space);
     ck_assert_status(begin(&w, &config), ST_OK);
     ck_assert(sim_disk_durable_size(sd, "0000000000000001.log", &bytes));
     stop(&w);
@@ -506,7 +506,7 @@ segment_for(uint64_t room, uint64_t max_bytes, size_t change_bytes)
     return bytes;
 }
 
-START_TEST(segments_suit_the_room_that_there_is)
+START_TEST(segments_suit_the_space_that_there_is)
 {
     const uint64_t mib = 1 << 20;
 
@@ -520,7 +520,7 @@ START_TEST(segments_suit_the_room_that_there_is)
     ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 99 * mib), 64 * mib);
 }
 
-START_TEST(segments_do_not_shrink_with_the_room)
+START_TEST(segments_do_not_shrink_with_the_space)
 {
     struct sim_disk *sd = sim_disk_new(1);
     struct world w = {.disk = sd, .f.now_ms = START_MS};
@@ -530,7 +530,7 @@ START_TEST(segments_do_not_shrink_with_the_room)
     ck_assert_status(begin(&w, &config), ST_OK);
     stop(&w);
     sim_disk_kill(sd);
-    sim_disk_set_room(sd, 10 << 20);
+    sim_disk_set_space(sd, 10 << 20);
     config.disk = sim_disk_open(sd);
     ck_assert_status(begin(&w, &config), ST_OK);
     journal_metrics(w.journal, &metrics);
@@ -579,7 +579,7 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     open_world(&w, 1);
     post(&w.f, 1);
     commit_all(&w);
-    sim_disk_set_room(w.disk, 3 * SEGMENT);
+    sim_disk_set_space(w.disk, 3 * SEGMENT);
     for (int i = 0; st == ST_OK && i < 100000; i++) {
         st = store_message_post(w.f.store, &op, &w.f.queue, &one, &id);
         if (i % 100 == 0)
@@ -590,7 +590,7 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     ck_assert_status(store_apply(w.f.store, &op, &w.f.queue, &record, 1), ST_FULL);
     ck_assert_status(delete_free(&w.f, 1), ST_OK); /* what gives back goes on */
     commit_all(&w);
-    sim_disk_set_room(w.disk, SIM_NO_LIMIT);
+    sim_disk_set_space(w.disk, SIM_NO_LIMIT);
     ck_assert_status(delete_free(&w.f, 1), ST_OK);
     (void)store_queue_purge(w.f.store, &op, &w.f.queue, STORE_PURGE_MESSAGES);
     commit_all(&w);
@@ -616,7 +616,7 @@ START_TEST(a_full_disk_refuses_larger_metadata_and_lets_a_paused_queue_resume)
     post(&w.f, 1);
     pause_queue(&w.f, STORE_PAUSE_CLAIMS);
     commit_all(&w);
-    sim_disk_set_room(w.disk, 3 * SEGMENT);
+    sim_disk_set_space(w.disk, 3 * SEGMENT);
     for (int i = 0; st == ST_OK && i < 100000; i++) {
         st = store_message_post(w.f.store, &op, &w.f.queue, &one, &id);
         if (i % 100 == 0)
@@ -804,12 +804,12 @@ START_TEST(a_finish_that_is_torn_has_not_happened)
     struct world w;
 
     open_world(&w, 1);
-    make_mortal(&w.f, "q", 3, "graves", STORE_UNSET);
+    make_dead_lettering(&w.f, "q", 3, "failed", STORE_UNSET);
     post(&w.f, 4);
     g = finishing_of(&w.f, take(&w.f, 4));
     then_delete(&g, 1);
     then_release(&g, 2, 30, "busy");
-    then_bury(&g, 3, "bad");
+    then_dead_letter(&g, 3, "bad");
     then_post(&g, "next", 1);
     then_renew(&g, 500, 60);
     commit_all(&w);
@@ -866,7 +866,7 @@ START_TEST(many_large_dead_letters_move_there_and_back)
 
     memset(body, '1', sizeof(body));
     open_world(&w, 1);
-    make_mortal(&w.f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(&w.f, "q", 1, "failed", STORE_UNSET);
     for (int i = 0; i < MANY; i++)
         ck_assert_status(
             store_message_post(w.f.store, STORE_AT(w.f.now_ms), &w.f.queue, &one, &id),
@@ -875,7 +875,7 @@ START_TEST(many_large_dead_letters_move_there_and_back)
     wear_out(&w.f, MANY, 1);
     (void)take(&w.f, 1);
     ck_assert_uint_eq(w.f.seen.count, 0);
-    use(&w.f, "graves");
+    use(&w.f, "failed");
     ck_assert_uint_eq(stats(&w.f).total, MANY);
     ck_assert_uint_eq(redrive_all(&w.f).moved, MANY);
     commit_all(&w);
@@ -897,14 +897,14 @@ START_TEST(jobs_are_finished_on_a_full_disk)
     struct world w;
 
     open_world(&w, 1);
-    make_mortal(&w.f, "q", 3, "graves", STORE_UNSET);
-    use(&w.f, "graves");
+    make_dead_lettering(&w.f, "q", 3, "failed", STORE_UNSET);
+    use(&w.f, "failed");
     post(&w.f, 1);
     use(&w.f, "q");
     post(&w.f, 3); /* 2 3 4 */
     g = finishing_of(&w.f, take(&w.f, 3));
     commit_all(&w);
-    sim_disk_set_room(w.disk, 3 * SEGMENT);
+    sim_disk_set_space(w.disk, 3 * SEGMENT);
     for (int i = 0; st == ST_OK && i < 100000; i++) {
         st = store_message_post(w.f.store, &op, &w.f.queue, &one, &id);
         if (i % 100 == 0)
@@ -913,11 +913,11 @@ START_TEST(jobs_are_finished_on_a_full_disk)
     ck_assert_status(st, ST_FULL);
     then_delete(&g, 2);
     then_release(&g, 3, 0, "busy");
-    then_bury(&g, 4, "bad");
+    then_dead_letter(&g, 4, "bad");
     ck_assert_status(finish(&w.f, &g), ST_OK);
-    use(&w.f, "graves");
+    use(&w.f, "failed");
     ck_assert_uint_eq(redrive_all(&w.f).moved, 1);
-    sim_disk_set_room(w.disk, SIM_NO_LIMIT);
+    sim_disk_set_space(w.disk, SIM_NO_LIMIT);
     commit_all(&w);
     close_world(&w);
 }
@@ -996,7 +996,7 @@ START_TEST(time_goes_on_from_the_log_and_is_not_believed_when_it_leaps)
     close_world(&w);
 }
 
-/* Nobody who posts can know it before the segment is there: else a body could be a frame. */
+/* No producer can know it before the segment is there: else a body could be a frame. */
 START_TEST(every_segment_has_a_nonce_of_its_own)
 {
     enum { NONCE_AT = 48, NONCE = 16 };
@@ -1037,7 +1037,7 @@ START_TEST(accepted_changes_fit_on_a_full_disk)
     memset(body, '1', sizeof(body));
     open_world(&w, 1);
     commit_all(&w);
-    sim_disk_set_room(w.disk, 0);
+    sim_disk_set_space(w.disk, 0);
     for (int round = 0; round < 10 && st != ST_FULL; round++) {
         while ((st = store_message_post(w.f.store, &op, &w.f.queue, &one, &id)) == ST_OK)
             ck_assert_int_lt(++taken, 1000);

@@ -241,10 +241,10 @@ logged_close(struct world *w, struct logbook *log)
 static bool
 checkpoint_keys(struct world *w, const struct logbook *log, uint64_t keys)
 {
-    const uint64_t before = log->told[STORE_CHANGE_KEY];
+    const uint64_t before = log->recorded[STORE_CHANGE_KEY];
     bool done = false;
 
-    while (!done && log->told[STORE_CHANGE_KEY] - before < keys)
+    while (!done && log->recorded[STORE_CHANGE_KEY] - before < keys)
         ck_assert_status(store_checkpoint(w->p.store, &done), ST_OK);
     return done;
 }
@@ -257,7 +257,7 @@ START_TEST(keys_that_end_during_a_checkpoint_are_left_out)
     struct store_id id[8];
     struct logbook *log;
     int64_t next_ms;
-    uint64_t told;
+    uint64_t recorded;
     struct world w;
 
     logged_open(&w, &log);
@@ -267,16 +267,16 @@ START_TEST(keys_that_end_during_a_checkpoint_are_left_out)
         ck_assert_status(pop_keyed(&w, 0, 1, &batch), ST_OK);
         store_batch_release(&batch);
     }
-    told = log->told[STORE_CHANGE_KEY];
+    recorded = log->recorded[STORE_CHANGE_KEY];
     store_checkpoint_begin(w.p.store);
     ck_assert(!checkpoint_keys(&w, log, 1)); /* it is among the old ones */
-    ck_assert_uint_lt(log->told[STORE_CHANGE_KEY] - told, OLD);
+    ck_assert_uint_lt(log->recorded[STORE_CHANGE_KEY] - recorded, OLD);
     do
         store_housekeep(w.p.store, START_MS + FIXTURE_KEY_S * 1000, &next_ms);
     while (next_ms <= START_MS + FIXTURE_KEY_S * 1000);
-    told = log->told[STORE_CHANGE_KEY];
+    recorded = log->recorded[STORE_CHANGE_KEY];
     ck_assert(checkpoint_keys(&w, log, UINT64_MAX));
-    ck_assert_uint_eq(log->told[STORE_CHANGE_KEY] - told, YOUNG);
+    ck_assert_uint_eq(log->recorded[STORE_CHANGE_KEY] - recorded, YOUNG);
     logged_close(&w, log);
 }
 
@@ -316,7 +316,7 @@ START_TEST(keys_of_a_transient_queue_are_not_logged)
     struct store_id id[8];
     struct logbook *log;
     struct world w;
-    uint64_t told;
+    uint64_t recorded;
     size_t len;
     bool made;
 
@@ -332,10 +332,10 @@ START_TEST(keys_of_a_transient_queue_are_not_logged)
     store_batch_release(&batch);
     ck_assert_status(claim_keyed(&w, 4, id), ST_OK);
     ck_assert_uint_eq(log->len, len);
-    told = log->told[STORE_CHANGE_KEY];
+    recorded = log->recorded[STORE_CHANGE_KEY];
     store_checkpoint_begin(w.p.store);
     ck_assert(checkpoint_keys(&w, log, 1));
-    ck_assert_uint_eq(log->told[STORE_CHANGE_KEY], told);
+    ck_assert_uint_eq(log->recorded[STORE_CHANGE_KEY], recorded);
     logged_close(&w, log);
 }
 

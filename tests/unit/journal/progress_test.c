@@ -7,7 +7,7 @@
 #include "support/store_fixture.h"
 
 /* SEGMENT: its bytes. A life posts so many messages, each in a frame of its own. */
-enum { SEGMENT = 64 * 1024, LIVES = 3, POSTS = 5, TOLD_MAX = 32 };
+enum { SEGMENT = 64 * 1024, LIVES = 3, POSTS = 5, REPORTED_MAX = 32 };
 
 /* A store that takes its time. */
 struct slow {
@@ -23,7 +23,7 @@ struct world {
     struct fixture f;
     struct slow slow;
     uint64_t lives;
-    struct journal_progress told[TOLD_MAX];
+    struct journal_progress reported[REPORTED_MAX];
     size_t count; /* of them */
 };
 
@@ -76,8 +76,8 @@ note(void *arg, const struct journal_progress *progress)
 {
     struct world *w = arg;
 
-    ck_assert_uint_lt(w->count, TOLD_MAX);
-    w->told[w->count++] = *progress;
+    ck_assert_uint_lt(w->count, REPORTED_MAX);
+    w->reported[w->count++] = *progress;
 }
 
 /* A process begins, whose recovery takes step_ms for each change. */
@@ -118,7 +118,7 @@ stop(struct world *w)
     mem_destroy(w->f.mem);
 }
 
-/* A journal of LIVES segments is there, and nobody uses it. */
+/* A journal of LIVES segments is there, and not in use. */
 static void
 open_world(struct world *w)
 {
@@ -154,14 +154,14 @@ START_TEST(it_tells_how_far_it_has_come_once_a_second)
     start(&w, 400); /* the queue and 15 posts: 6.4 s */
     ck_assert_uint_eq(w.count, 5);
     for (size_t i = 0; i < w.count; i++) {
-        const struct journal_progress *p = &w.told[i];
+        const struct journal_progress *p = &w.reported[i];
         uint64_t changes = 3 * (i + 1); /* the first is the queue */
 
         ck_assert_int_eq(p->elapsed_ms, 400 * (int64_t)changes);
         ck_assert_uint_eq(p->messages, changes - 1);
         ck_assert_uint_eq(p->segments, (p->messages - 1) / POSTS);
         ck_assert_uint_eq(p->of_segments, LIVES);
-        ck_assert_uint_gt(p->bytes, i == 0 ? 0 : w.told[i - 1].bytes);
+        ck_assert_uint_gt(p->bytes, i == 0 ? 0 : w.reported[i - 1].bytes);
         ck_assert_uint_lt(p->bytes, p->of_bytes);
         ck_assert_uint_eq(p->of_bytes, of_bytes);
         /* A mark in front of them in each segment, and one at its end. */
@@ -178,7 +178,7 @@ START_TEST(the_remaining_time_is_estimated_by_bytes)
     open_world(&w);
     start(&w, 400);
     ck_assert_uint_eq(w.count, 5);
-    for (p = w.told; p < w.told + w.count; p++) {
+    for (p = w.reported; p < w.reported + w.count; p++) {
         double all_ms = (double)p->elapsed_ms * (double)p->of_bytes / (double)p->bytes;
 
         ck_assert_int_gt(p->left_ms, 0);

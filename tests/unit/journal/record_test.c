@@ -46,14 +46,14 @@ static const char *const type_names[LOGGED] = {
 /* ---------------------------------------------------------------------- samples */
 
 static struct bytes
-some_text(struct random *r, struct sample *s, char *room)
+some_text(struct random *r, struct sample *s, char *buffer)
 {
     size_t len = random_below(r, TEXT + 1);
 
     for (size_t i = 0; i < len; i++)
-        room[i] = (char)random_next(r);
+        buffer[i] = (char)random_next(r);
     s->bytes += len;
-    return bytes_of(room, len);
+    return bytes_of(buffer, len);
 }
 
 static bool
@@ -194,29 +194,29 @@ some_change(struct random *r, struct sample *s, enum store_change_kind kind)
 
 /* Without an assertion: Check notes each one, which is slow where there are many. */
 static void *
-room_for(size_t len)
+allocate(size_t len)
 {
-    void *room = malloc(len + (len == 0));
+    void *buffer = malloc(len + (len == 0));
 
-    if (room == NULL)
+    if (buffer == NULL)
         ck_abort_msg("no memory");
-    return room;
+    return buffer;
 }
 
-/* Writes a change, which is used up, into the room that it is granted. */
+/* Writes a change, which is used up, into the space that it is granted. */
 static struct image
 write_change(struct store_change *change, size_t bytes)
 {
     size_t bound = record_bound(change->count, bytes);
-    uint8_t *room = room_for(bound), *exact;
+    uint8_t *buffer = allocate(bound), *exact;
     size_t len;
 
-    memset(room, 0xa5, bound);
-    len = record_write(room, change);
+    memset(buffer, 0xa5, bound);
+    len = record_write(buffer, change);
     if (len == 0 || len > bound || len % 8 != 0)
-        ck_abort_msg("%zu bytes in room for %zu", len, bound);
-    exact = memcpy(room_for(len), room, len);
-    free(room);
+        ck_abort_msg("%zu bytes in space for %zu", len, bound);
+    exact = memcpy(allocate(len), buffer, len);
+    free(buffer);
     return (struct image){exact, len};
 }
 
@@ -427,7 +427,7 @@ START_TEST(a_record_is_where_it_is)
 
     some_change(&r, &s, STORE_CHANGE_POST);
     image = write_sample(&s);
-    odd = room_for(image.len + 9);
+    odd = allocate(image.len + 9);
     memcpy(odd + 1, image.bytes, image.len);
     memset(odd + 1 + image.len, 0xff, 8); /* what is behind it is not its */
     ck_assert_status(record_read(odd + 1, image.len + 8, &record), ST_OK);
@@ -486,7 +486,7 @@ START_TEST(a_mark_is_read)
 {
     for (enum record_mark what = MARK_OPENED; what <= MARK_CLOSED; what++) {
         const struct mark mark = {what, {1, 2, 3}, 4};
-        uint8_t *bytes = room_for(record_bound(0, 0));
+        uint8_t *bytes = allocate(record_bound(0, 0));
         struct record record;
         size_t size;
 
@@ -578,7 +578,7 @@ START_TEST(a_deletion_by_a_move_names_the_numbers_of_the_source)
 static enum status
 read_copy(const uint8_t *bytes, size_t len, struct record *record, uint8_t **copy)
 {
-    *copy = room_for(len);
+    *copy = allocate(len);
     if (len > 0)
         memcpy(*copy, bytes, len);
     return record_read(*copy, len, record);
@@ -617,7 +617,7 @@ LOOP_TEST(a_record_of_a_wrong_length_is_refused, LOGGED)
         image = write_sample(&s);
         for (size_t len = 0; len < image.len; len++)
             expect_refused(image.bytes, len);
-        longer = memcpy(room_for(image.len + 8), image.bytes, image.len);
+        longer = memcpy(allocate(image.len + 8), image.bytes, image.len);
         memset(longer + image.len, 0, 8);
         for (size_t len = 0; len < image.len + 16; len++) {
             set_size(longer, len);

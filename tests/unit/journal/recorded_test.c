@@ -131,19 +131,19 @@ START_TEST(the_same_story_gives_the_same_bytes)
 {
     struct sim_disk *sd = sim_disk_new(1);
     struct disk *there = NULL, *here = NULL;
-    struct recorded_told told;
+    struct recorded_results results;
     struct names names, old;
 
-    recorded_journal_write(sd, &told);
+    recorded_journal_write(sd, &results);
     here = sim_disk_open(sd);
     names = segments_of(here);
     if (getenv("CLAIMD_RECORD") != NULL)
         record_anew(sd, &names);
-    ck_assert_str_eq(told.ids[2].text, id_of_2);
-    ck_assert_str_eq(told.ids[8].text, id_of_8);
-    ck_assert_str_eq(told.ids[12].text, id_of_12);
-    ck_assert_str_eq(told.renewed.text, renewed_claim);
-    ck_assert_str_eq(told.late.text, late_claim);
+    ck_assert_str_eq(results.ids[2].text, id_of_2);
+    ck_assert_str_eq(results.ids[8].text, id_of_8);
+    ck_assert_str_eq(results.ids[12].text, id_of_12);
+    ck_assert_str_eq(results.renewed.text, renewed_claim);
+    ck_assert_str_eq(results.late.text, late_claim);
     there = recorded(latest);
     old = segments_of(there);
     ck_assert_uint_eq(names.count, old.count);
@@ -386,7 +386,7 @@ START_TEST(only_the_claim_of_a_message_deletes_it)
     expect_bodies("4 6 7 19");
 }
 
-START_TEST(a_claim_after_the_sweep_counts_those_before)
+START_TEST(a_claim_after_the_checkpoint_counts_those_before)
 {
     use(&r.f, "jobs");
     ck_assert_status(query(&r.f, text_id(late_claim)), ST_OK);
@@ -465,7 +465,7 @@ START_TEST(metadata_are_as_they_were_changed)
     store_queues_release(&found);
 }
 
-/* It was lent 2^20 numbers by each of the two processes, and has another tag now. */
+/* It was leased 2^20 numbers by each of the two processes, and has another tag now. */
 START_TEST(a_queue_in_memory_is_empty_and_goes_on_behind_its_numbers)
 {
     struct store_queues found = STORE_QUEUES_INIT;

@@ -351,7 +351,7 @@ START_TEST(an_unlinked_file_is_gone_or_as_it_was)
         put_durable("a", "text");
         file = open_file(d, "a", DISK_WRITE);
         ck_assert_int_eq(disk_unlink(d, "a"), 0);
-        write_at(d, file, 0, "more text"); /* to what nobody can find */
+        write_at(d, file, 0, "more text"); /* to a file without a name */
         if (seed % 2 == 0)
             disk_close(d, file);
         crash();

@@ -1,5 +1,5 @@
 /* What the simulated disk does when processes end and when something is wrong; that it is a
- * disk at all is told by disk_test.c, what a crash leaves of it by sim_crash_test.c. */
+ * disk at all is tested by disk_test.c, what a crash leaves of it by sim_crash_test.c. */
 #include "support/sim_disk.h"
 
 #include "support/sim_fixture.h"
@@ -243,17 +243,17 @@ START_TEST(names_whose_sync_failed_may_never_be_durable)
 
 SIM_CASE("what goes wrong");
 
-START_TEST(when_the_disk_is_full_what_has_room_goes_on)
+START_TEST(when_the_disk_is_full_what_has_space_goes_on)
 {
     struct disk_file *file = make_file(d, "a"), *other = make_file(d, "b");
     char buf[50] = "";
-    uint64_t room = 0;
+    uint64_t space = 0;
     size_t done = 0;
 
     ck_assert_int_eq(disk_allocate(d, file, 1000), 0);
-    sim_disk_set_room(sd, 100);
-    ck_assert_int_eq(disk_free_bytes(d, &room), 0);
-    ck_assert_uint_eq(room, 100);
+    sim_disk_set_space(sd, 100);
+    ck_assert_int_eq(disk_free_bytes(d, &space), 0);
+    ck_assert_uint_eq(space, 100);
     ck_assert_int_eq(disk_allocate(d, other, 101), ENOSPC);
     ck_assert_uint_eq(size_of(d, other), 0);
     ck_assert_int_eq(disk_allocate(d, other, 60), 0);
@@ -264,24 +264,24 @@ START_TEST(when_the_disk_is_full_what_has_room_goes_on)
     ck_assert_int_eq(disk_write(d, file, 998, "text", 4), ENOSPC);
     expect_at(d, file, 996, "tete");
     ck_assert_uint_eq(size_of(d, file), 1000);
-    sim_disk_set_room(sd, SIM_NO_LIMIT);
+    sim_disk_set_space(sd, SIM_NO_LIMIT);
     write_at(d, file, 998, "text");
 }
 
-START_TEST(an_unlinked_file_makes_room_when_it_is_closed)
+START_TEST(an_unlinked_file_makes_space_when_it_is_closed)
 {
     struct disk_file *file = make_file(d, "a");
-    uint64_t room = 0;
+    uint64_t space = 0;
 
-    sim_disk_set_room(sd, 1000);
+    sim_disk_set_space(sd, 1000);
     ck_assert_int_eq(disk_allocate(d, file, 900), 0);
     ck_assert_uint_eq(sim_disk_bytes(sd), 900);
     ck_assert_int_eq(disk_unlink(d, "a"), 0);
-    ck_assert_int_eq(disk_free_bytes(d, &room), 0);
-    ck_assert_uint_eq(room, 100);
+    ck_assert_int_eq(disk_free_bytes(d, &space), 0);
+    ck_assert_uint_eq(space, 100);
     disk_close(d, file);
-    ck_assert_int_eq(disk_free_bytes(d, &room), 0);
-    ck_assert_uint_eq(room, 1000);
+    ck_assert_int_eq(disk_free_bytes(d, &space), 0);
+    ck_assert_uint_eq(space, 1000);
     ck_assert_uint_eq(sim_disk_bytes(sd), 0);
 }
 

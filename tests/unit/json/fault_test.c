@@ -17,7 +17,7 @@ tells_bytes(struct bytes body, const char *reason)
 }
 
 static void
-tells(const char *body, const char *reason)
+expect_reason(const char *body, const char *reason)
 {
     tells_bytes(bytes_str(body), reason);
 }
@@ -36,95 +36,105 @@ START_TEST(a_document_has_no_fault)
 
 START_TEST(a_missing_member_is_named_with_its_place)
 {
-    tells("{\"messages\": [1 2]}",
-          NOT_JSON "line 1, column 17: a comma or ] is expected instead of '2'");
-    tells("{\n  \"a\": 1\n  \"b\": 2\n}",
-          NOT_JSON "line 3, column 3: a comma or } is expected instead of '\"'");
-    tells("{\"a\" 1}", NOT_JSON "line 1, column 6: a colon is expected instead of '1'");
-    tells("{\"a\":}", NOT_JSON "line 1, column 6: a value is expected instead of '}'");
-    tells("[1,]", NOT_JSON "line 1, column 4: a value is expected instead of ']'");
-    tells("{\"a\":1,}",
-          NOT_JSON "line 1, column 8: the name of a member is expected instead of '}'");
-    tells("{a:1}",
-          NOT_JSON "line 1, column 2: the name of a member is expected instead of 'a'");
-    tells("{} x",
-          NOT_JSON "line 1, column 4: the end of the text is expected instead of 'x'");
-    tells("[tru]", NOT_JSON "line 1, column 2: a value is expected instead of 't'");
-    tells("[\x80]",
-          NOT_JSON "line 1, column 2: a value is expected instead of the byte 0x80");
-    tells("[NaN]", NOT_JSON "line 1, column 2: a value is expected instead of 'N'");
+    expect_reason("{\"messages\": [1 2]}",
+                  NOT_JSON "line 1, column 17: a comma or ] is expected instead of '2'");
+    expect_reason("{\n  \"a\": 1\n  \"b\": 2\n}",
+                  NOT_JSON "line 3, column 3: a comma or } is expected instead of '\"'");
+    expect_reason("{\"a\" 1}",
+                  NOT_JSON "line 1, column 6: a colon is expected instead of '1'");
+    expect_reason("{\"a\":}",
+                  NOT_JSON "line 1, column 6: a value is expected instead of '}'");
+    expect_reason("[1,]",
+                  NOT_JSON "line 1, column 4: a value is expected instead of ']'");
+    expect_reason("{\"a\":1,}", NOT_JSON
+                  "line 1, column 8: the name of a member is expected instead of '}'");
+    expect_reason("{a:1}", NOT_JSON
+                  "line 1, column 2: the name of a member is expected instead of 'a'");
+    expect_reason("{} x", NOT_JSON
+                  "line 1, column 4: the end of the text is expected instead of 'x'");
+    expect_reason("[tru]",
+                  NOT_JSON "line 1, column 2: a value is expected instead of 't'");
+    expect_reason("[\x80]", NOT_JSON
+                  "line 1, column 2: a value is expected instead of the byte 0x80");
+    expect_reason("[NaN]",
+                  NOT_JSON "line 1, column 2: a value is expected instead of 'N'");
 }
 
 START_TEST(a_text_that_ends_early_says_so)
 {
-    tells("", "a body is required");
-    tells(" ", NOT_JSON "line 1, column 2: a value is expected at the end of the text");
-    tells("{", NOT_JSON
-          "line 1, column 2: the name of a member is expected at the end of the text");
-    tells("[1,\r\n 2",
-          NOT_JSON "line 2, column 3: a comma or ] is expected at the end of the text");
-    tells("{\"a\"",
-          NOT_JSON "line 1, column 5: a colon is expected at the end of the text");
-    tells("[\"abc", NOT_JSON "line 1, column 6: the string is not closed");
-    tells("[\"abc\\", NOT_JSON "line 1, column 6: the string is not closed");
+    expect_reason("", "a body is required");
+    expect_reason(" ", NOT_JSON
+                  "line 1, column 2: a value is expected at the end of the text");
+    expect_reason(
+        "{", NOT_JSON
+        "line 1, column 2: the name of a member is expected at the end of the text");
+    expect_reason("[1,\r\n 2", NOT_JSON
+                  "line 2, column 3: a comma or ] is expected at the end of the text");
+    expect_reason("{\"a\"", NOT_JSON
+                  "line 1, column 5: a colon is expected at the end of the text");
+    expect_reason("[\"abc", NOT_JSON "line 1, column 6: the string is not closed");
+    expect_reason("[\"abc\\", NOT_JSON "line 1, column 6: the string is not closed");
 }
 
 START_TEST(columns_count_characters)
 {
-    tells("[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\" 1]",
-          NOT_JSON "line 1, column 8: a comma or ] is expected instead of '1'");
-    tells("[\"\xc3\xa9\",\n\"\xc3\xa9\" 1]",
-          NOT_JSON "line 2, column 5: a comma or ] is expected instead of '1'");
+    expect_reason("[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\" 1]",
+                  NOT_JSON "line 1, column 8: a comma or ] is expected instead of '1'");
+    expect_reason("[\"\xc3\xa9\",\n\"\xc3\xa9\" 1]",
+                  NOT_JSON "line 2, column 5: a comma or ] is expected instead of '1'");
 }
 
-START_TEST(a_broken_string_is_told_at_the_broken_byte)
+START_TEST(a_broken_string_is_reported_at_the_broken_byte)
 {
-    tells("[\"a\nb\"]",
-          NOT_JSON "line 1, column 4: a control character in a string must be escaped");
-    tells("[\"a\\xb\"]", NOT_JSON "line 1, column 4: the escape is unknown");
-    tells("[\"\\u12g4\"]",
-          NOT_JSON "line 1, column 3: \\u must be followed by four hexadecimal digits");
-    tells("[\"ab\\ud800\"]",
-          NOT_JSON "line 1, column 5: a surrogate must be half of a pair");
-    tells("[\"\\udc00\"]",
-          NOT_JSON "line 1, column 3: a surrogate must be half of a pair");
-    tells("[\"ab\xff\"]", NOT_JSON "line 1, column 5: the string is not valid UTF-8");
-    tells("{\"a\\x\":1}", NOT_JSON "line 1, column 4: the escape is unknown");
+    expect_reason("[\"a\nb\"]", NOT_JSON
+                  "line 1, column 4: a control character in a string must be escaped");
+    expect_reason("[\"a\\xb\"]", NOT_JSON "line 1, column 4: the escape is unknown");
+    expect_reason("[\"\\u12g4\"]", NOT_JSON
+                  "line 1, column 3: \\u must be followed by four hexadecimal digits");
+    expect_reason("[\"ab\\ud800\"]",
+                  NOT_JSON "line 1, column 5: a surrogate must be half of a pair");
+    expect_reason("[\"\\udc00\"]",
+                  NOT_JSON "line 1, column 3: a surrogate must be half of a pair");
+    expect_reason("[\"ab\xff\"]",
+                  NOT_JSON "line 1, column 5: the string is not valid UTF-8");
+    expect_reason("{\"a\\x\":1}", NOT_JSON "line 1, column 4: the escape is unknown");
     tells_bytes(bytes_of("[\"a\0\"]", 6), NOT_JSON
                 "line 1, column 4: a control character in a string must be escaped");
 }
 
 START_TEST(a_broken_number_says_what_it_lacks)
 {
-    tells("[-]", NOT_JSON "line 1, column 2: a minus sign must be followed by digits");
-    tells("[01]", NOT_JSON "line 1, column 2: a number must not begin with 0");
-    tells("[1.]",
-          NOT_JSON "line 1, column 2: a decimal point must be followed by digits");
-    tells("[1.5e+]", NOT_JSON "line 1, column 2: an exponent must have digits");
-    tells("[1e999]", NOT_JSON "line 1, column 2: the number is too large for a double");
-    tells("[9223372036854775808]",
-          NOT_JSON "line 1, column 2: an integer must be between -2^63 and 2^63-1");
-    tells("[1.5.2]",
-          NOT_JSON "line 1, column 5: a comma or ] is expected instead of '.'");
+    expect_reason("[-]",
+                  NOT_JSON "line 1, column 2: a minus sign must be followed by digits");
+    expect_reason("[01]", NOT_JSON "line 1, column 2: a number must not begin with 0");
+    expect_reason("[1.]", NOT_JSON
+                  "line 1, column 2: a decimal point must be followed by digits");
+    expect_reason("[1.5e+]", NOT_JSON "line 1, column 2: an exponent must have digits");
+    expect_reason("[1e999]",
+                  NOT_JSON "line 1, column 2: the number is too large for a double");
+    expect_reason("[9223372036854775808]", NOT_JSON
+                  "line 1, column 2: an integer must be between -2^63 and 2^63-1");
+    expect_reason("[1.5.2]",
+                  NOT_JSON "line 1, column 5: a comma or ] is expected instead of '.'");
 }
 
 START_TEST(the_top_and_what_stands_around_it)
 {
-    tells("\"hello\"", "the body must be an object or an array");
-    tells("7", "the body must be an object or an array");
-    tells("\xef\xbb\xbf{}",
-          NOT_JSON "line 1, column 1: a byte order mark is not allowed");
-    tells("\xef\xbb",
-          NOT_JSON "line 1, column 1: a value is expected instead of the byte 0xef");
+    expect_reason("\"hello\"", "the body must be an object or an array");
+    expect_reason("7", "the body must be an object or an array");
+    expect_reason("\xef\xbb\xbf{}",
+                  NOT_JSON "line 1, column 1: a byte order mark is not allowed");
+    expect_reason("\xef\xbb", NOT_JSON
+                  "line 1, column 1: a value is expected instead of the byte 0xef");
 }
 
-START_TEST(too_many_levels_are_told_where_they_begin)
+START_TEST(too_many_levels_are_reported_where_they_begin)
 {
     char *body = malloc(5000);
 
     ck_assert_ptr_nonnull(body);
     memset(body, '[', 4999);
     body[4999] = '\0';
-    tells(body, NOT_JSON "line 1, column 2049: the nesting is too deep");
+    expect_reason(body, NOT_JSON "line 1, column 2049: the nesting is too deep");
     free(body);
 }

@@ -153,14 +153,15 @@ struct teller {
 };
 
 static void
-tell(struct metrics_source *source, struct exposition *to)
+write_teller(struct metrics_source *source, struct exposition *to)
 {
     exposition_sample(to, NULL, 0, ((struct teller *)(void *)source)->value);
 }
 
-START_TEST(all_sources_tell_in_their_order)
+START_TEST(all_sources_write_in_their_order)
 {
-    struct teller first = {{.write = tell}, 1}, second = {{.write = tell}, 2};
+    struct teller first = {{.write = write_teller}, 1},
+                  second = {{.write = write_teller}, 2};
     struct metrics m = {.first = NULL};
 
     metrics_write(&m, &x);

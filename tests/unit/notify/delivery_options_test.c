@@ -120,7 +120,7 @@ START_TEST(there_are_no_more_than_64_and_none_is_longer_than_8192)
     buf_fini(&line);
 }
 
-START_TEST(without_memory_it_is_told)
+START_TEST(without_memory_there_is_an_error)
 {
     struct buf line;
 

@@ -114,7 +114,7 @@ START_TEST(all_others_are_refused)
         "::",
         "::1",
         "::127.0.0.1",
-        "::1.1.1.1", /* compatible: nobody has such an address */
+        "::1.1.1.1", /* compatible: no host has such an address */
         "::ffff:0.0.0.0",
         "::ffff:10.0.0.1",
         "::ffff:127.0.0.1",

@@ -50,7 +50,7 @@ after(const char *format, int number, int64_t took_ms, bool responded)
     return named(format, number);
 }
 
-/* As many transfers as there is room for. */
+/* As many transfers as there is space for. */
 static size_t
 fill(struct host *host)
 {
@@ -116,7 +116,7 @@ START_TEST(slow_ones_have_half_of_all_together)
     empty(late);
 }
 
-START_TEST(those_that_were_never_heard_leave_a_quarter)
+START_TEST(those_that_never_responded_leave_a_quarter)
 {
     struct host *fresh[3], *quick;
 

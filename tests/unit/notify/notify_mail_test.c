@@ -87,10 +87,10 @@ outcome_of(enum store_notice notice, const char *uri, const char *options)
 }
 
 static void
-expect_heard(const char *part)
+expect_received(const char *part)
 {
-    ck_assert_msg(strstr(mail_sink_heard(f.sink), part) != NULL, "%s is not in %s", part,
-                  mail_sink_heard(f.sink));
+    ck_assert_msg(strstr(mail_sink_received(f.sink), part) != NULL, "%s is not in %s",
+                  part, mail_sink_received(f.sink));
 }
 
 TEST_CASE("mail", .setup = fixture_open, .teardown = fixture_close);
@@ -101,25 +101,26 @@ START_TEST(a_message_is_a_mail)
                                 "mailto:me@example.net?subject=a%0d%0ab",
                                 "{\"from\":\"who@example.com\",\"post_data\":\"x\"}"),
                      STORE_OUTCOME_DELIVERED);
-    expect_heard("MAIL FROM:<mq@example.org>");
-    expect_heard("RCPT TO:<me@example.net>\r\n");
-    expect_heard("\r\nFrom: <who@example.com>\r\nTo: <me@example.net>\r\n"
-                 "Subject: =?UTF-8?B?YSAgYg==?=\r\nMessage-ID: <5f-7@example.com>\r\n");
+    expect_received("MAIL FROM:<mq@example.org>");
+    expect_received("RCPT TO:<me@example.net>\r\n");
+    expect_received(
+        "\r\nFrom: <who@example.com>\r\nTo: <me@example.net>\r\n"
+        "Subject: =?UTF-8?B?YSAgYg==?=\r\nMessage-ID: <5f-7@example.com>\r\n");
     /* {"body":{"a":1},"ttl":300,"queue_name":"q","Message_Type":"Notification"} */
-    expect_heard(
+    expect_received(
         "\r\n\r\n"
         "eyJib2R5Ijp7ImEiOjF9LCJ0dGwiOjMwMCwicXVldWVfbmFtZSI6InEiLCJNZXNzYWdlX1R5cGUi\r\n"
         "OiJOb3RpZmljYXRpb24ifQ==\r\n.\r\n");
 }
 
-START_TEST(without_wishes_it_is_from_the_server)
+START_TEST(without_options_it_is_from_the_server)
 {
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, "mailto:me@example.net",
                                 "{\"from\":\"a@b\\r\\nBcc: x@y\",\"subject\":\"hi\"}"),
                      STORE_OUTCOME_DELIVERED);
-    expect_heard("\r\nFrom: <mq@example.org>\r\n");
-    expect_heard("\r\nSubject: hi\r\n");
-    ck_assert_ptr_null(strstr(mail_sink_heard(f.sink), "Bcc"));
+    expect_received("\r\nFrom: <mq@example.org>\r\n");
+    expect_received("\r\nSubject: hi\r\n");
+    ck_assert_ptr_null(strstr(mail_sink_received(f.sink), "Bcc"));
 }
 
 START_TEST(a_confirmation_has_a_link)
@@ -135,8 +136,8 @@ START_TEST(a_confirmation_has_a_link)
      *
      * https://example.org/confirm?Signature=...&Methods=PUT&Paths=%2Fv2%2F...&Project=a%20p&...
      */
-    expect_heard("Subject: s\r\n");
-    expect_heard(
+    expect_received("Subject: s\r\n");
+    expect_received(
         "WW91IGFyZSBhYm91dCB0byBiZSBzdWJzY3JpYmVkIHRvIHRoZSBxdWV1ZTogcSBvZiB0aGUgcHJv\r\n"
         "amVjdDogYSBwLiBUbyBjb25maXJtIHRoaXMsIGdvIHRvCgpodHRwczovL2V4YW1wbGUub3JnL2Nv\r\n"
         "bmZpcm0/U2lnbmF0dXJlPWFmYWUxYzYyZWFkNDUwNjE4MzM5YWE4MzAyNDFjMTYxODgxNDdiOTU0\r\n"
@@ -162,7 +163,7 @@ LOOP_TEST(an_invalid_address_gets_no_mail, 4)
 
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, uris[_i], "{}"),
                      STORE_OUTCOME_PERMANENT_FAILURE);
-    ck_assert_str_eq(mail_sink_heard(f.sink), "");
+    ck_assert_str_eq(mail_sink_received(f.sink), "");
 }
 
 START_TEST(without_a_server_it_is_given_up)
@@ -172,12 +173,12 @@ START_TEST(without_a_server_it_is_given_up)
                      STORE_OUTCOME_PERMANENT_FAILURE);
 }
 
-START_TEST(credentials_are_not_told_in_the_clear)
+START_TEST(credentials_are_not_sent_in_the_clear)
 {
     f.config.mail.user = "user";
     f.config.mail.password = "secret";
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, "mailto:me@example.net", "{}"),
                      STORE_OUTCOME_FAILED);
-    ck_assert_ptr_null(strstr(mail_sink_heard(f.sink), "AUTH"));
-    ck_assert_ptr_null(strstr(mail_sink_heard(f.sink), "MAIL"));
+    ck_assert_ptr_null(strstr(mail_sink_received(f.sink), "AUTH"));
+    ck_assert_ptr_null(strstr(mail_sink_received(f.sink), "MAIL"));
 }

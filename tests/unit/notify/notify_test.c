@@ -114,7 +114,7 @@ post(int host, const char *path)
 }
 
 static void
-expect(struct feed_news notification, enum store_outcome outcome, int64_t wait_ms)
+expect(struct feed_result notification, enum store_outcome outcome, int64_t wait_ms)
 {
     ck_assert_int_eq(notification.outcome, outcome);
     if (outcome == STORE_OUTCOME_FAILED)
@@ -250,7 +250,7 @@ START_TEST(a_body_that_has_to_be_opened_waits_until_it_can_be)
     which = feed_store_add(f.store, &d);
     expect(feed_store_await(f.store, which, 1), STORE_OUTCOME_BACKED_OFF, 0);
     clock_advance(&f.clock, 60000);
-    feed_store_tell(f.store);
+    feed_store_notify(f.store);
     expect(feed_store_await(f.store, which, 2), STORE_OUTCOME_DELIVERED, 0);
     expect_in(hook_sink_request(f.sink, "/status/200", 0), "{\"body\":\"abc\",");
 }
@@ -293,7 +293,7 @@ START_TEST(a_backed_off_delivery_is_retried_by_itself)
     struct store_delivery d = message(1, "/status/200");
     size_t left = 1;
 
-    clock_init_system(&f.clock); /* nobody tells that it has moved */
+    clock_init_system(&f.clock); /* nothing reports that it has moved */
     f.config.open_body = fail_once;
     f.config.open_ctx = &left;
     begin();
@@ -370,19 +370,19 @@ START_TEST(it_is_tried_again_until_the_policy_ends)
     begin();
     which = post(1, "/status/500");
     for (size_t i = 0; i < tries; i++) {
-        struct feed_news notification = feed_store_await(f.store, which, i + 1);
+        struct feed_result notification = feed_store_await(f.store, which, i + 1);
 
         if (notification.times == i + 1)
             expect(notification, STORE_OUTCOME_FAILED, waits_s[i] * 1000);
         clock_advance(&f.clock, waits_s[i] * 1000);
-        feed_store_tell(f.store);
+        feed_store_notify(f.store);
     }
     expect(feed_store_await(f.store, which, tries + 1), STORE_OUTCOME_PERMANENT_FAILURE,
            0);
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/500"), tries + 1);
 }
 
-NOTIFY_CASE("whom");
+NOTIFY_CASE("selection");
 
 START_TEST(addresses_that_are_not_allowed_are_not_reached)
 {
@@ -401,7 +401,7 @@ LOOP_TEST(no_spelling_of_an_address_helps, 9)
         "127.1",          "[::1]",      "0.0.0.0", "[::ffff:127.0.0.1]",
         "%31%32%37.0.0.1"};
     struct store_delivery d = message(1, "/x");
-    struct feed_news notification;
+    struct feed_result notification;
     char uri[128];
 
     (void)snprintf(uri, sizeof(uri), "http://%s:%d/x", hosts[_i], hook_sink_port(f.sink));
@@ -459,7 +459,7 @@ START_TEST(nothing_is_sent_before_it_is_durable)
     d.lsn = 5;
     begin();
     which = feed_store_add(f.store, &d);
-    feed_store_await_lent(f.store, 1);
+    feed_store_await_leased(f.store, 1);
     expect_of("/status/201", STORE_OUTCOME_DELIVERED, 0); /* others are not held up */
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 0);
     feed_store_settle(f.store, 5, false);
@@ -475,7 +475,7 @@ START_TEST(a_dropped_message_is_never_sent)
     d.lsn = 5;
     begin();
     which = feed_store_add(f.store, &d);
-    feed_store_await_lent(f.store, 1);
+    feed_store_await_leased(f.store, 1);
     feed_store_settle(f.store, 4, true);
     expect(feed_store_await(f.store, which, 1), STORE_OUTCOME_BACKED_OFF, 0);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
@@ -509,9 +509,9 @@ START_TEST(a_silent_subscriber_delays_no_other)
     ck_assert_uint_eq(hook_sink_count(f.sink, "/hang"), 3);
     notify_close(f.notify);
     f.notify = NULL;
-    expect(feed_store_news(f.store, first), STORE_OUTCOME_BACKED_OFF, 0);
-    expect(feed_store_news(f.store, last), STORE_OUTCOME_BACKED_OFF, 0);
-    ck_assert_uint_eq(feed_store_lent(f.store), 0);
+    expect(feed_store_result(f.store, first), STORE_OUTCOME_BACKED_OFF, 0);
+    expect(feed_store_result(f.store, last), STORE_OUTCOME_BACKED_OFF, 0);
+    ck_assert_uint_eq(feed_store_leased(f.store), 0);
 }
 
 START_TEST(many_at_one_host_all_get_through)
@@ -523,12 +523,12 @@ START_TEST(many_at_one_host_all_get_through)
         all[i] = post(1, "/status/200");
     begin();
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        struct feed_news notification = feed_store_await(f.store, all[i], 1);
+        struct feed_result notification = feed_store_await(f.store, all[i], 1);
 
         for (size_t times = 2; notification.outcome == STORE_OUTCOME_BACKED_OFF;
              times++) {
             clock_advance(&f.clock, 20000); /* no put-off is for longer than 10 s */
-            feed_store_tell(f.store);
+            feed_store_notify(f.store);
             notification = feed_store_await(f.store, all[i], times);
         }
         expect(notification, STORE_OUTCOME_DELIVERED, 0);
@@ -623,7 +623,7 @@ START_TEST(each_allocation_may_fail_and_nothing_is_lost)
     give_keys(f.webhooks);
     for (nth = 1; nth < 60; nth++) {
         struct store_delivery d = notice(STORE_NOTICE_CONFIRM);
-        struct feed_news notification;
+        struct feed_result notification;
         enum status st;
         size_t which, times = 1;
 
@@ -641,7 +641,7 @@ START_TEST(each_allocation_may_fail_and_nothing_is_lost)
             if (notification.outcome != STORE_OUTCOME_BACKED_OFF)
                 break;
             clock_advance(&f.clock, 1000);
-            feed_store_tell(f.store);
+            feed_store_notify(f.store);
         }
         notify_close(f.notify);
         f.notify = NULL;

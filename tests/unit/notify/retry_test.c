@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Waits, in seconds, until it is given up, are exactly these; ends with -1. */
+/* Waits, in seconds, until the permanent failure, are exactly these; ends with -1. */
 static void
 expect_waits(const struct retry_policy *p, const int *waits)
 {
@@ -12,7 +12,8 @@ expect_waits(const struct retry_policy *p, const int *waits)
     int64_t wait_ms;
 
     for (; *waits >= 0; waits++, failed++) {
-        ck_assert_msg(retry_wait(p, failed, &wait_ms), "given up after %u", failed);
+        ck_assert_msg(retry_wait(p, failed, &wait_ms), "failed for good after %u",
+                      failed);
         ck_assert_int_eq(wait_ms, *waits * 1000);
     }
     ck_assert(!retry_wait(p, failed, &wait_ms));

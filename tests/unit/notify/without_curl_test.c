@@ -59,7 +59,7 @@ START_TEST(it_is_said_once_and_deliveries_wait)
                                    .connect_ms = 1000,
                                    .timeout_ms = 1000};
     struct notify *notify;
-    struct feed_news notification;
+    struct feed_result notification;
     size_t which;
 
     ck_assert_int_ge(log.fd, 0);
@@ -75,7 +75,7 @@ START_TEST(it_is_said_once_and_deliveries_wait)
         ck_assert_int_eq(notification.outcome, STORE_OUTCOME_BACKED_OFF);
         ck_assert_int_eq(notification.again_ms, clock_now_ms(&clock) + 60000);
         clock_advance(&clock, 60000);
-        feed_store_tell(config.store);
+        feed_store_notify(config.store);
     }
     notify_close(notify);
     ck_assert_int_gt(pread(log.fd, lines, sizeof(lines) - 1, 0), 0);

@@ -103,18 +103,19 @@ LOOP_TEST(a_failed_delivery_backs_off_equally_on_each_node, FRONTS)
     const struct store_subscription_draft draft = {bytes_str("http://a"), bytes_str("{}"),
                                                    600};
     struct store_subscriptions seen = STORE_SUBSCRIPTIONS_INIT;
-    struct store_delivery lent = {.store = NULL};
+    struct store_delivery delivery = {.store = NULL};
     struct store_op op = {.now_ms = now_ms(_i)};
     struct store_subscribed made;
 
     ck_assert_int_eq(store_subscription_create(fronts[_i], &op, &queue, &draft, &made),
                      ST_OK);
     post(1 - _i, 60, 0);
-    while (store_delivery_next(fronts[_i], &op, &lent) != ST_OK)
+    while (store_delivery_next(fronts[_i], &op, &delivery) != ST_OK)
         op.now_ms = now_ms(_i);
-    ck_assert_int_gt(lent.expires_ms, op.now_ms + 590000);
-    ck_assert_int_lt(lent.expires_ms, op.now_ms + 601000);
-    store_delivery_done(fronts[_i], &op, &lent, STORE_OUTCOME_FAILED, op.now_ms + 100000);
+    ck_assert_int_gt(delivery.expires_ms, op.now_ms + 590000);
+    ck_assert_int_lt(delivery.expires_ms, op.now_ms + 601000);
+    store_delivery_done(fronts[_i], &op, &delivery, STORE_OUTCOME_FAILED,
+                        op.now_ms + 100000);
     for (int i = 0; i < FRONTS; i++) {
         const int64_t here_ms = now_ms(i);
 

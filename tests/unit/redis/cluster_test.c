@@ -334,7 +334,7 @@ START_TEST(a_node_that_does_not_response_is_left_alone)
     long long number;
 
     cluster.config.link.response_ms = 1;
-    cluster.config.refresh_ms = 60000; /* nobody else is asked */
+    cluster.config.refresh_ms = 60000; /* no other node is asked */
     fake_redis_play(&nodes[0], script);
     fake_redis_hold(&nodes[0], true);
     ck_assert_int_eq(ask_for(true, &number), ST_UNCONFIRMED);
@@ -398,7 +398,7 @@ START_TEST(a_refused_write_is_not_waited_for_again)
 
 TEST_CASE("together", .setup = open_with_replica, .teardown = close_nodes);
 
-/* Somebody who asks, in a fiber. */
+/* A request in a fiber. */
 struct asker {
     struct fiber *fiber;
     sem_t woken;
@@ -472,7 +472,7 @@ START_TEST(concurrent_writes_are_confirmed_together)
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 2);
 }
 
-/* Responses that nobody has given back are so large that requests go one by one. */
+/* Responses that are not released are so large that requests go one by one. */
 START_TEST(when_many_responses_are_held_each_goes_alone)
 {
     static const struct fake_response script[] = {
@@ -523,7 +523,7 @@ ask_in_fiber(struct executor *executor, const struct fake_response *script)
     fake_redis_done(&nodes[0]);
 }
 
-/* It connects, is told that the library is missing, gives it, and is told to come back later. */
+/* It connects, learns that the library is missing, loads it, and has to come back later. */
 START_TEST(blocking_work_of_a_fiber_runs_on_a_thread)
 {
     static const struct fake_response script[] = {

@@ -18,7 +18,7 @@ enum {
     CLAIM_ENDS = 1000
 };
 
-static const char *const names[QUEUES] = {"q", "graves", "circle", "short", "new"};
+static const char *const names[QUEUES] = {"q", "failed", "circle", "short", "new"};
 
 struct both {
     struct fixture sides[SIDES]; /* the engine, Redis */
@@ -436,11 +436,11 @@ open_both(struct both *b)
 {
     static const struct {
         size_t queue;
-        const char *graves;
+        const char *dead_letter;
         int64_t ttl_s, post_bytes;
-    } made[] = {{0, "graves", STORE_UNSET, STORE_UNSET},
+    } made[] = {{0, "failed", STORE_UNSET, STORE_UNSET},
                 {2, "circle", STORE_UNSET, STORE_UNSET},
-                {3, "graves", 90, 10}};
+                {3, "failed", 90, 10}};
 
     memset(b, 0, sizeof(*b));
     b->random.state = random_seed("finish_test");
@@ -452,7 +452,7 @@ open_both(struct both *b)
             struct store_settings set = STORE_SETTINGS_INIT;
 
             set.max_claim_count = 3;
-            set.dead_letter = bytes_str(made[i].graves);
+            set.dead_letter = bytes_str(made[i].dead_letter);
             set.dead_letter_ttl_s = made[i].ttl_s;
             set.max_post_bytes = made[i].post_bytes;
             use(&b->sides[side], names[made[i].queue]);
@@ -576,15 +576,15 @@ STORE_TEST_WITH(a_queue_is_deleted_when_its_posts_have_arrived,
     expect_stats(f, 0, 1);
 }
 
-/* Makes two dead letters 1 and 2 in "graves". */
+/* Makes two dead letters 1 and 2 in "failed". */
 static void
 make_dead_letters(struct fixture *f)
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     wear_out(f, 2, 1);
     ck_assert(id_empty(take(f, 2)));
-    use(f, "graves");
+    use(f, "failed");
     expect_stats(f, 0, 2);
 }
 
@@ -625,7 +625,7 @@ STORE_TEST_WITH(redrive_stops_at_a_target_that_is_away_and_goes_on_later,
     ck_assert_uint_eq(redrive(f).moved, 0);
     use(f, "q");
     expect_stats(f, 0, 0);
-    use(f, "graves");
+    use(f, "failed");
     wait_ms(f, 1);
     ck_assert_uint_eq(redrive(f).moved, 0);
     use(f, "q");
@@ -669,23 +669,23 @@ STORE_TEST_WITH(a_dead_letter_in_transfer_of_an_older_version_arrives,
     static const char *const zeros = "\\x00\\x00\\x00\\x00\\x00\\x00";
     char command[512];
 
-    use(f, "graves");
+    use(f, "failed");
     post(f, 1);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1); /* 2 */
     wear_out(f, 1, 1);
-    damage(f, "graves");
+    damage(f, "failed");
     claim_nothing(f);
-    mend(f, "graves");
+    mend(f, "failed");
     /* posted: 2^40, expires: 2^41, client, lengths, id, name, body */
     snprintf(command, sizeof(command),
              "HSET claimd:1:{p/q}:x %s \"%s\\x70\\x42%s\\x80\\x42"
-             "clientid\\x06\\x00%sgraves2\"\r\n",
+             "clientid\\x06\\x00%sfailed2\"\r\n",
              f->ids[2].text, zeros, zeros, f->ids[2].text);
     redis_server_say(f->redis, command, ":0\r\n");
     wait_s(f, 5);
     claim_nothing(f);
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
     expect(f, 1, 2);
     ck_assert_int_eq(f->seen.messages[1].posted_ms, INT64_C(1) << 40);
@@ -702,7 +702,7 @@ STORE_TEST_WITH(details_that_an_older_version_has_left_out_are_none,
     struct store_batch batch = STORE_BATCH_INIT;
 
     make_dead_letters(f);
-    redis_server_say(f->redis, "HDEL claimd:1:{p/graves}:m e1\r\n", ":1\r\n");
+    redis_server_say(f->redis, "HDEL claimd:1:{p/failed}:m e1\r\n", ":1\r\n");
     ck_assert_status(
         store_message_list(f->store, STORE_AT(f->now_ms), &f->queue, &all, &batch),
         ST_OK);

@@ -8,22 +8,22 @@
 STORE_TEST_WITH(dead_letters_that_could_not_arrive_are_posted_by_a_later_claim,
                 fixture_open(f, FIXTURE_REDIS))
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     wear_out(f, 2, 1);
-    redis_server_say(f->redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
+    redis_server_say(f->redis, "SET claimd:1:{p/failed}:q x\r\n", "+OK\r\n");
     ck_assert(id_empty(take(f, 2))); /* they are on their way */
     expect_stats(f, 0, 0);
-    redis_server_say(f->redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
+    redis_server_say(f->redis, "DEL claimd:1:{p/failed}:q\r\n", ":1\r\n");
     wait_ms(f, 4999);
     ck_assert(id_empty(take(f, 2)));
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
-    expect_nothing(f); /* whoever sent them may still be at it */
+    expect_nothing(f); /* their sender may still be at it */
     use(f, "q");
     wait_ms(f, 1);
     ck_assert(id_empty(take(f, 2)));
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
     expect(f, 1, 2);
 }
@@ -38,9 +38,9 @@ STORE_TEST_WITH(a_dead_letter_that_cannot_be_encrypted_holds_up_no_other,
     const struct store_post one = {.drafts = &draft, .count = 1};
 
     settings.encrypt = true;
-    use(f, "graves");
+    use(f, "failed");
     make_queue(f, &settings);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     for (size_t i = 0; i < 2; i++) {
         draft.body = bytes_str(bodies[i]);
         ck_assert_status(store_message_post(f->store, STORE_AT(f->now_ms), &f->queue,
@@ -49,13 +49,13 @@ STORE_TEST_WITH(a_dead_letter_that_cannot_be_encrypted_holds_up_no_other,
     }
     wear_out(f, 2, 1);
     ck_assert(id_empty(take(f, 2)));
-    use(f, "graves");
+    use(f, "failed");
     expect_stats(f, 0, 1);
     delete_queue(f); /* the next one does not encrypt */
     use(f, "q");
     wait_s(f, 5);
     ck_assert(id_empty(take(f, 2)));
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
     ck_assert_uint_eq(f->seen.count, 1);
     ck_assert(bytes_equal_str(f->seen.messages[0].body, "-1"));
@@ -76,14 +76,14 @@ say_to_lists(struct fixture *f, const char *format, const char *response)
 STORE_TEST_WITH(dead_letters_that_could_not_arrive_are_sent_without_a_request,
                 fixture_open(f, FIXTURE_REDIS))
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     take_for(f, 1, 60, 60);
-    redis_server_say(f->redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
+    redis_server_say(f->redis, "SET claimd:1:{p/failed}:q x\r\n", "+OK\r\n");
     wait_s(f, 60);
     housekeep(f);
-    redis_server_say(f->redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
-    use(f, "graves");
+    redis_server_say(f->redis, "DEL claimd:1:{p/failed}:q\r\n", ":1\r\n");
+    use(f, "failed");
     wait_ms(f, 4999);
     housekeep(f);
     list_all(f);
@@ -100,7 +100,7 @@ STORE_TEST_WITH(dead_letters_that_could_not_arrive_are_sent_without_a_request,
 STORE_TEST_WITH(a_queue_whose_process_did_not_list_it_is_listed_a_minute_later,
                 fixture_open(f, FIXTURE_REDIS))
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 3);
     take_for(f, 1, 60, 60);
     say_to_lists(f, "SET claimd:1:ends:%d x\r\n", "+OK\r\n");
@@ -111,7 +111,7 @@ STORE_TEST_WITH(a_queue_whose_process_did_not_list_it_is_listed_a_minute_later,
     take_for(f, 1, 60, 60);
     wait_s(f, 60);
     housekeep(f);
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
     expect(f, 1, 2, 3);
 }
@@ -119,18 +119,18 @@ STORE_TEST_WITH(a_queue_whose_process_did_not_list_it_is_listed_a_minute_later,
 STORE_TEST_WITH(transfers_of_before_are_not_sent_twice_with_new_ones,
                 fixture_open(f, FIXTURE_REDIS))
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     take_for(f, 1, 60, 60);
     take_for(f, 1, 70, 60);
-    redis_server_say(f->redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
+    redis_server_say(f->redis, "SET claimd:1:{p/failed}:q x\r\n", "+OK\r\n");
     for (int i = 0; i < 3; i++) {
         wait_s(f, i == 0 ? 60 : 5);
         if (i == 2)
-            redis_server_say(f->redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
+            redis_server_say(f->redis, "DEL claimd:1:{p/failed}:q\r\n", ":1\r\n");
         housekeep(f);
     }
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
     expect(f, 1, 2);
 }
@@ -176,15 +176,15 @@ bring_late(struct fixture *f, const struct store_queue *to, const char *id)
     call_end(&c);
 }
 
-/* Whoever was lent it some seconds ago may have been held up. */
+/* The lessee of some seconds ago may have been slow. */
 STORE_TEST_WITH(a_dead_letter_that_another_process_has_posted_does_not_arrive_again,
                 fixture_open(f, FIXTURE_REDIS))
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     wear_out(f, 1, 1);
     ck_assert(id_empty(take(f, 1)));
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
     expect(f, 1);
     bring_late(f, &f->queue, f->ids[1].text);
@@ -199,16 +199,16 @@ STORE_TEST_WITH(a_dead_letter_that_another_process_has_posted_does_not_arrive_ag
 STORE_TEST_WITH(a_queue_with_dead_letters_in_transfer_is_deleted_when_they_have_arrived,
                 fixture_open(f, FIXTURE_REDIS))
 {
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 2);
     wear_out(f, 2, 1);
-    redis_server_say(f->redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
+    redis_server_say(f->redis, "SET claimd:1:{p/failed}:q x\r\n", "+OK\r\n");
     ck_assert(id_empty(take(f, 2)));
     ck_assert_status(store_queue_delete(f->store, STORE_AT(f->now_ms), &f->queue),
                      ST_UNAVAILABLE);
-    redis_server_say(f->redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
+    redis_server_say(f->redis, "DEL claimd:1:{p/failed}:q\r\n", ":1\r\n");
     delete_queue(f);
-    use(f, "graves");
+    use(f, "failed");
     list_all(f);
     expect(f, 1, 2);
 }

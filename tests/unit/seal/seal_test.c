@@ -11,7 +11,7 @@
 #define KEY_ID     "d0ad2db0fe5b40ca"
 #define OTHER      "ff0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-enum { ROOM = 512 };
+enum { CAPACITY = 512 };
 
 static const struct seal_scope demo = {.project = BYTES_LIT("demo"), .kind = 0};
 static const struct bytes body = BYTES_LIT("{\"pin\": \"4711\"}");
@@ -20,16 +20,16 @@ static struct {
     enum status st[8];
     char id[SEAL_KEY_ID_DIGITS + 1];
     size_t count;
-} told;
+} reported;
 
 static void
 hear(void *arg, enum status st, const char *id, struct bytes project)
 {
     (void)arg;
-    ck_assert_uint_lt(told.count, sizeof(told.st) / sizeof(told.st[0]));
+    ck_assert_uint_lt(reported.count, sizeof(reported.st) / sizeof(reported.st[0]));
     ck_assert(bytes_present(project));
-    told.st[told.count++] = st;
-    memcpy(told.id, id, sizeof(told.id));
+    reported.st[reported.count++] = st;
+    memcpy(reported.id, id, sizeof(reported.id));
 }
 
 static struct seal *
@@ -41,7 +41,7 @@ make(const char *list, uint64_t bodies_per_salt)
     struct reason why;
     size_t line;
 
-    told.count = 0;
+    reported.count = 0;
     ck_assert_int_eq(seal_new(&config, &s), ST_OK);
     if (list != NULL)
         ck_assert_int_eq(seal_replace(s, bytes_str(list), &line, &why), ST_OK);
@@ -49,7 +49,7 @@ make(const char *list, uint64_t bodies_per_salt)
 }
 
 static struct bytes
-close_body(struct seal *s, char to[ROOM])
+close_body(struct seal *s, char to[CAPACITY])
 {
     ck_assert_int_eq(seal_close(s, &demo, body, to), ST_OK);
     return bytes_of(to, body.len + SEAL_OVERHEAD);
@@ -58,7 +58,7 @@ close_body(struct seal *s, char to[ROOM])
 static void
 expect_open(struct seal *s, struct bytes sealed)
 {
-    char open[ROOM];
+    char open[CAPACITY];
 
     ck_assert_uint_eq(seal_open_len(sealed), body.len);
     ck_assert_int_eq(seal_open(s, &demo, sealed, open), ST_OK);
@@ -70,11 +70,11 @@ static void
 expect_shut(struct seal *s, const struct seal_scope *scope, struct bytes sealed,
             enum status st)
 {
-    static const char nothing[ROOM];
-    char open[ROOM] = {0};
+    static const char nothing[CAPACITY];
+    char open[CAPACITY] = {0};
 
     ck_assert_int_eq(seal_open(s, scope, sealed, open), st);
-    ck_assert_mem_eq(open, nothing, ROOM);
+    ck_assert_mem_eq(open, nothing, CAPACITY);
 }
 
 TEST_CASE("seal", .setup = arena_fixture_open, .teardown = arena_fixture_close);
@@ -82,7 +82,7 @@ TEST_CASE("seal", .setup = arena_fixture_open, .teardown = arena_fixture_close);
 START_TEST(a_sealed_body_opens_and_hides_its_text)
 {
     struct seal *s = make(KEY, 0);
-    char first[ROOM], second[ROOM];
+    char first[CAPACITY], second[CAPACITY];
     struct bytes a = close_body(s, first), b = close_body(s, second);
     struct seal_metrics done;
 
@@ -99,7 +99,7 @@ START_TEST(a_sealed_body_opens_and_hides_its_text)
     seal_free(s);
 }
 
-/* Made by somebody else: Python's hmac, and the AESGCM of its package cryptography. */
+/* Made by another program: Python's hmac, and the AESGCM of its package cryptography. */
 START_TEST(a_body_that_was_sealed_elsewhere_opens)
 {
     static const uint8_t sealed[] = {
@@ -109,7 +109,7 @@ START_TEST(a_body_that_was_sealed_elsewhere_opens)
         0xfc, 0x07, 0x6c, 0x13, 0x83, 0xba, 0x37, 0xc6, 0xc6, 0x27, 0x04, 0xb7,
         0x61, 0x62, 0xa4, 0x74, 0x93, 0x8d, 0x7d, 0xe3, 0x69};
     struct seal *s = make(KEY, 0);
-    char ids[SEAL_KEYS_MAX][SEAL_KEY_ID_DIGITS + 1], open[ROOM];
+    char ids[SEAL_KEYS_MAX][SEAL_KEY_ID_DIGITS + 1], open[CAPACITY];
 
     ck_assert_int_eq(
         seal_open(s, &demo, bytes_of((const char *)sealed, sizeof(sealed)), open), ST_OK);
@@ -123,8 +123,8 @@ START_TEST(it_opens_in_its_project_and_kind_only)
 {
     struct seal_scope wrong[] = {demo, demo, demo, demo};
     struct seal *s = make(KEY, 0);
-    char room[ROOM];
-    struct bytes sealed = close_body(s, room);
+    char buffer[CAPACITY];
+    struct bytes sealed = close_body(s, buffer);
 
     wrong[0].project = bytes_str("demo2");
     wrong[1].project = bytes_str("");
@@ -139,17 +139,17 @@ START_TEST(it_opens_in_its_project_and_kind_only)
 START_TEST(a_bit_that_is_changed_anywhere_is_found)
 {
     struct seal *s = make(KEY, 0);
-    char room[ROOM], shut[ROOM] = {0};
-    struct bytes sealed = close_body(s, room);
+    char buffer[CAPACITY], shut[CAPACITY] = {0};
+    struct bytes sealed = close_body(s, buffer);
 
     for (size_t bit = 0; bit < sealed.len * 8; bit++) {
         bool of_id = bit / 8 >= 1 && bit / 8 < 9;
 
-        told.count = 0;
-        room[bit / 8] = (char)(room[bit / 8] ^ (1 << bit % 8));
+        reported.count = 0;
+        buffer[bit / 8] = (char)(buffer[bit / 8] ^ (1 << bit % 8));
         ck_assert_int_eq(seal_open(s, &demo, sealed, shut),
                          of_id ? ST_NO_KEY : ST_DAMAGED);
-        room[bit / 8] = (char)(room[bit / 8] ^ (1 << bit % 8));
+        buffer[bit / 8] = (char)(buffer[bit / 8] ^ (1 << bit % 8));
     }
     expect_open(s, sealed);
     seal_free(s);
@@ -158,28 +158,28 @@ START_TEST(a_bit_that_is_changed_anywhere_is_found)
 START_TEST(a_sealed_body_of_another_length_is_refused)
 {
     struct seal *s = make(KEY, 0);
-    char room[ROOM];
-    struct bytes sealed = close_body(s, room);
+    char buffer[CAPACITY];
+    struct bytes sealed = close_body(s, buffer);
 
     for (size_t len = 0; len < sealed.len; len++) {
-        told.count = 0;
-        expect_shut(s, &demo, bytes_of(room, len), ST_DAMAGED);
+        reported.count = 0;
+        expect_shut(s, &demo, bytes_of(buffer, len), ST_DAMAGED);
     }
-    room[sealed.len] = 0;
-    expect_shut(s, &demo, bytes_of(room, sealed.len + 1), ST_DAMAGED);
+    buffer[sealed.len] = 0;
+    expect_shut(s, &demo, bytes_of(buffer, sealed.len + 1), ST_DAMAGED);
     seal_free(s);
 }
 
 START_TEST(an_empty_body_is_sealed_too)
 {
     struct seal *s = make(KEY_BASE64, 0);
-    char room[ROOM], open[1] = {'x'};
+    char buffer[CAPACITY], open[1] = {'x'};
 
-    ck_assert_int_eq(seal_close(s, &demo, bytes_str(""), room), ST_OK);
-    ck_assert_int_eq(seal_open(s, &demo, bytes_of(room, SEAL_OVERHEAD), open), ST_OK);
+    ck_assert_int_eq(seal_close(s, &demo, bytes_str(""), buffer), ST_OK);
+    ck_assert_int_eq(seal_open(s, &demo, bytes_of(buffer, SEAL_OVERHEAD), open), ST_OK);
     ck_assert_int_eq(open[0], 'x');
-    room[SEAL_OVERHEAD - 1] ^= 1;
-    ck_assert_int_eq(seal_open(s, &demo, bytes_of(room, SEAL_OVERHEAD), open),
+    buffer[SEAL_OVERHEAD - 1] ^= 1;
+    ck_assert_int_eq(seal_open(s, &demo, bytes_of(buffer, SEAL_OVERHEAD), open),
                      ST_DAMAGED);
     seal_free(s);
 }
@@ -189,13 +189,13 @@ START_TEST(a_project_that_is_too_long_is_refused)
     static char name[SEAL_PROJECT_MAX + 1];
     struct seal_scope scope = {.project = bytes_of(name, SEAL_PROJECT_MAX)};
     struct seal *s = make(KEY, 0);
-    char room[ROOM], open[ROOM];
-    struct bytes sealed = bytes_of(room, body.len + SEAL_OVERHEAD);
+    char buffer[CAPACITY], open[CAPACITY];
+    struct bytes sealed = bytes_of(buffer, body.len + SEAL_OVERHEAD);
 
-    ck_assert_int_eq(seal_close(s, &scope, body, room), ST_OK);
+    ck_assert_int_eq(seal_close(s, &scope, body, buffer), ST_OK);
     ck_assert_int_eq(seal_open(s, &scope, sealed, open), ST_OK);
     scope.project.len++;
-    ck_assert_int_eq(seal_close(s, &scope, body, room), ST_BAD_VALUE);
+    ck_assert_int_eq(seal_close(s, &scope, body, buffer), ST_BAD_VALUE);
     ck_assert_int_eq(seal_open(s, &scope, sealed, open), ST_DAMAGED);
     seal_free(s);
 }
@@ -205,8 +205,8 @@ TEST_CASE("keys", .setup = arena_fixture_open, .teardown = arena_fixture_close);
 START_TEST(of_several_keys_the_first_seals_and_each_opens)
 {
     struct seal *old = make(KEY, 0), *both = make("# new\n" OTHER "\r\n\n " KEY " \n", 0);
-    char room[ROOM], new_room[ROOM];
-    struct bytes sealed = close_body(old, room), newer = close_body(both, new_room);
+    char buffer[CAPACITY], new_buffer[CAPACITY];
+    struct bytes sealed = close_body(old, buffer), newer = close_body(both, new_buffer);
 
     expect_open(both, sealed);
     expect_open(both, newer);
@@ -218,47 +218,47 @@ START_TEST(of_several_keys_the_first_seals_and_each_opens)
 START_TEST(a_key_that_is_taken_out_opens_nothing_any_more)
 {
     struct seal *s = make(KEY, 0), *next = make(OTHER, 0);
-    char room[ROOM], next_room[ROOM];
-    struct bytes sealed = close_body(s, room);
+    char buffer[CAPACITY], next_buffer[CAPACITY];
+    struct bytes sealed = close_body(s, buffer);
 
     expect_open(s, sealed);
     seal_swap(s, next);
     expect_shut(s, &demo, sealed, ST_NO_KEY);
     expect_open(next, sealed);
-    expect_open(s, close_body(s, next_room));
+    expect_open(s, close_body(s, next_buffer));
     seal_free(s);
     seal_free(next);
 }
 
-START_TEST(a_key_that_is_missing_is_told_of_once)
+START_TEST(a_missing_key_is_reported_once)
 {
     struct seal *s = make(KEY, 0), *other = make(OTHER, 0);
     struct seal_metrics done;
-    char room[ROOM];
-    struct bytes sealed = close_body(s, room);
+    char buffer[CAPACITY];
+    struct bytes sealed = close_body(s, buffer);
 
     for (int i = 0; i < 3; i++)
         expect_shut(other, &demo, sealed, ST_NO_KEY);
-    ck_assert_uint_eq(told.count, 1);
-    ck_assert_int_eq(told.st[0], ST_NO_KEY);
-    ck_assert_str_eq(told.id, KEY_ID);
+    ck_assert_uint_eq(reported.count, 1);
+    ck_assert_int_eq(reported.st[0], ST_NO_KEY);
+    ck_assert_str_eq(reported.id, KEY_ID);
     seal_measure(other, &done);
     ck_assert_uint_eq(done.no_key, 3);
     seal_free(s);
     seal_free(other);
 }
 
-START_TEST(damage_is_told_of_ever_more_seldom)
+START_TEST(damage_is_reported_ever_more_seldom)
 {
     struct seal *s = make(KEY, 0);
     struct seal_metrics done;
-    char room[ROOM];
-    struct bytes sealed = close_body(s, room);
+    char buffer[CAPACITY];
+    struct bytes sealed = close_body(s, buffer);
 
-    room[sealed.len - 1] ^= 1;
+    buffer[sealed.len - 1] ^= 1;
     for (int i = 0; i < 100; i++)
         expect_shut(s, &demo, sealed, ST_DAMAGED);
-    ck_assert_uint_eq(told.count, 7); /* 1 2 4 8 16 32 64 */
+    ck_assert_uint_eq(reported.count, 7); /* 1 2 4 8 16 32 64 */
     seal_measure(s, &done);
     ck_assert_uint_eq(done.damaged, 100);
     seal_free(s);
@@ -267,10 +267,10 @@ START_TEST(damage_is_told_of_ever_more_seldom)
 START_TEST(without_a_key_nothing_is_sealed)
 {
     struct seal *s = make(NULL, 0);
-    char room[ROOM];
+    char buffer[CAPACITY];
 
     ck_assert(!seal_ready(s));
-    ck_assert_int_eq(seal_close(s, &demo, body, room), ST_NO_KEY);
+    ck_assert_int_eq(seal_close(s, &demo, body, buffer), ST_NO_KEY);
     seal_free(s);
 }
 
@@ -293,8 +293,8 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
         {KEY "\n" KEY_BASE64, 2, "the file has this key twice"},
     };
     struct seal *s = make(KEY, 0);
-    char room[ROOM];
-    struct bytes sealed = close_body(s, room);
+    char buffer[CAPACITY];
+    struct bytes sealed = close_body(s, buffer);
     struct reason why;
     size_t line;
 
@@ -333,33 +333,33 @@ enum { SALT_AT = 9, NUMBER_AT = 25, HEAD = 33 };
 START_TEST(a_salt_is_used_up_and_another_one_is_drawn)
 {
     struct seal *s = make(KEY, 3);
-    char room[7][ROOM];
+    char buffer[7][CAPACITY];
 
     for (size_t i = 0; i < 7; i++)
-        expect_open(s, close_body(s, room[i]));
+        expect_open(s, close_body(s, buffer[i]));
     for (size_t i = 0; i < 7; i++) {
-        ck_assert_int_eq(room[i][NUMBER_AT], (char)(i % 3 + 1));
-        ck_assert_mem_eq(room[i] + SALT_AT, room[i / 3 * 3] + SALT_AT, 16);
+        ck_assert_int_eq(buffer[i][NUMBER_AT], (char)(i % 3 + 1));
+        ck_assert_mem_eq(buffer[i] + SALT_AT, buffer[i / 3 * 3] + SALT_AT, 16);
     }
-    ck_assert_mem_ne(room[0] + SALT_AT, room[3] + SALT_AT, 16);
-    ck_assert_mem_ne(room[3] + SALT_AT, room[6] + SALT_AT, 16);
+    ck_assert_mem_ne(buffer[0] + SALT_AT, buffer[3] + SALT_AT, 16);
+    ck_assert_mem_ne(buffer[3] + SALT_AT, buffer[6] + SALT_AT, 16);
     seal_free(s);
 }
 
 START_TEST(each_start_and_each_change_of_keys_draws_a_salt)
 {
     struct seal *a = make(KEY, 0), *b = make(KEY, 0);
-    char room[3][ROOM];
+    char buffer[3][CAPACITY];
     struct reason why;
     size_t line;
 
-    (void)close_body(a, room[0]);
-    (void)close_body(b, room[1]);
+    (void)close_body(a, buffer[0]);
+    (void)close_body(b, buffer[1]);
     ck_assert_int_eq(seal_replace(a, bytes_str(KEY), &line, &why), ST_OK);
-    (void)close_body(a, room[2]);
-    ck_assert_mem_ne(room[0] + SALT_AT, room[1] + SALT_AT, 16);
-    ck_assert_mem_ne(room[0] + SALT_AT, room[2] + SALT_AT, 16);
-    expect_open(a, bytes_of(room[1], body.len + SEAL_OVERHEAD));
+    (void)close_body(a, buffer[2]);
+    ck_assert_mem_ne(buffer[0] + SALT_AT, buffer[1] + SALT_AT, 16);
+    ck_assert_mem_ne(buffer[0] + SALT_AT, buffer[2] + SALT_AT, 16);
+    expect_open(a, bytes_of(buffer[1], body.len + SEAL_OVERHEAD));
     seal_free(a);
     seal_free(b);
 }
@@ -375,12 +375,12 @@ static void *
 write_many(void *arg)
 {
     const struct writer *w = arg;
-    char room[ROOM];
+    char buffer[CAPACITY];
 
     for (size_t i = 0; i < EACH; i++) {
-        if (seal_close(w->seal, &demo, body, room) != ST_OK)
+        if (seal_close(w->seal, &demo, body, buffer) != ST_OK)
             return NULL;
-        memcpy(w->heads[i], room, HEAD);
+        memcpy(w->heads[i], buffer, HEAD);
     }
     return arg;
 }
@@ -421,14 +421,14 @@ START_TEST(bodies_of_many_salts_open)
 {
     enum { SALTS = 300 };
     struct seal *s = make(KEY, 1);
-    char(*room)[ROOM] = mem_alloc(f.mem, (size_t)SALTS * ROOM);
+    char(*buffer)[CAPACITY] = mem_alloc(f.mem, (size_t)SALTS * CAPACITY);
 
-    ck_assert_ptr_nonnull(room);
+    ck_assert_ptr_nonnull(buffer);
     for (size_t i = 0; i < SALTS; i++)
-        (void)close_body(s, room[i]);
+        (void)close_body(s, buffer[i]);
     for (size_t round = 0; round < 2; round++)
         for (size_t i = 0; i < SALTS; i++)
-            expect_open(s, bytes_of(room[i], body.len + SEAL_OVERHEAD));
-    mem_free(f.mem, room);
+            expect_open(s, bytes_of(buffer[i], body.len + SEAL_OVERHEAD));
+    mem_free(f.mem, buffer);
     seal_free(s);
 }

@@ -7,7 +7,7 @@ struct idle_store {
     int64_t next_ms; /* what it says */
     int slices;      /* left to do when due */
     int done;
-    int64_t meanwhile_ms; /* somebody makes this due during a slice; 0: nobody */
+    int64_t meanwhile_ms; /* this becomes due during a slice; 0: nothing does */
     int asked;
 };
 
@@ -119,8 +119,8 @@ START_TEST(two_workers_do_not_do_the_same_work)
     struct fixture f;
 
     fixture_open(&f, 0, 1);
-    atomic_store(&f.shared.busy, true);                 /* somebody else is at it */
-    ck_assert_int_gt(housekeeping_step(&f.mine, 0), 0); /* but somebody looks again */
+    atomic_store(&f.shared.busy, true);                 /* another thread is at it */
+    ck_assert_int_gt(housekeeping_step(&f.mine, 0), 0); /* but it looks again */
     ck_assert_int_eq(f.idle.done, 0);
     atomic_store(&f.shared.busy, false);
     ck_assert_int_eq(housekeeping_step(&f.mine, 2), -1);

@@ -156,7 +156,7 @@ START_TEST(dead_letters_are_logged_once_a_minute)
     struct scene s;
 
     scene_open(&s);
-    make_mortal(&s.f, "q", 1, "graves", STORE_UNSET);
+    make_dead_lettering(&s.f, "q", 1, "failed", STORE_UNSET);
     post(&s.f, 3);
     wear_out(&s.f, 3, 1);
     ck_assert(id_empty(take(&s.f, 3)));

@@ -34,7 +34,7 @@ request(const char *action, const char *queue, const char *client)
 }
 
 static bool
-strikes(const char *action, const char *queue, const char *client, enum fault_kind kind)
+applies(const char *action, const char *queue, const char *client, enum fault_kind kind)
 {
     const struct fault_match r = request(action, queue, client);
     struct fault fault = {.kind = FAULT_NONE};
@@ -51,7 +51,7 @@ pattern(int count)
     static char text[64];
 
     for (int i = 0; i < count; i++)
-        text[i] = strikes("a", "q", "c", FAULT_HALF) ? '1' : '0';
+        text[i] = applies("a", "q", "c", FAULT_HALF) ? '1' : '0';
     text[count] = '\0';
     return text;
 }
@@ -92,7 +92,7 @@ TEST_CASE("rules", .setup = open_faults, .teardown = close_faults);
 
 START_TEST(without_rules_nothing_goes_wrong)
 {
-    ck_assert(!strikes("claims:create", "q", "c", FAULT_NONE));
+    ck_assert(!applies("claims:create", "q", "c", FAULT_NONE));
     expect_counts(0, NULL);
 }
 
@@ -124,7 +124,7 @@ START_TEST(a_rule_matches_the_requests_that_it_names)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         set((struct fault_rule){.match = rows[i].match});
-        ck_assert_msg(strikes("claims:create", "jobs", "ABC", FAULT_HALF) == rows[i].fits,
+        ck_assert_msg(applies("claims:create", "jobs", "ABC", FAULT_HALF) == rows[i].fits,
                       "row %zu", i);
         expect_counts(1, (const uint64_t[]){rows[i].fits, rows[i].fits});
     }
@@ -133,12 +133,12 @@ START_TEST(a_rule_matches_the_requests_that_it_names)
 START_TEST(a_request_without_a_property_matches_no_rule_that_names_it)
 {
     set((struct fault_rule){.match.queue = BYTES_LIT("q")});
-    ck_assert(!strikes("queues:get_all", NULL, "c", FAULT_HALF));
+    ck_assert(!applies("queues:get_all", NULL, "c", FAULT_HALF));
     set((struct fault_rule){.match.action = BYTES_LIT("queues:get")});
-    ck_assert(!strikes(NULL, "q", NULL, FAULT_HALF));
+    ck_assert(!applies(NULL, "q", NULL, FAULT_HALF));
 }
 
-START_TEST(it_strikes_every_nth_behind_the_first_ones_and_so_often)
+START_TEST(it_applies_to_every_nth_behind_the_first_ones_and_so_often)
 {
     set((struct fault_rule){.every = 3});
     ck_assert_str_eq(pattern(8), "00100100");
@@ -160,10 +160,10 @@ START_TEST(the_first_that_matches_counts_until_it_is_used_up)
     };
 
     ck_assert_int_eq(faults_replace(faults, rules, 3), ST_OK);
-    ck_assert(!strikes("a", "q", "c", FAULT_NONE)); /* the second rule's, and not yet */
-    ck_assert(strikes("a", "q", "c", FAULT_HALF));
-    ck_assert(strikes("a", "q", "c", FAULT_CUT_AFTER));
-    ck_assert(strikes("a", "other", "c", FAULT_SLOW));
+    ck_assert(!applies("a", "q", "c", FAULT_NONE)); /* the second rule's, and not yet */
+    ck_assert(applies("a", "q", "c", FAULT_HALF));
+    ck_assert(applies("a", "q", "c", FAULT_CUT_AFTER));
+    ck_assert(applies("a", "other", "c", FAULT_SLOW));
     expect_counts(3, (const uint64_t[]){1, 1, 2, 1, 1, 1});
 }
 
@@ -187,7 +187,7 @@ START_TEST(a_list_is_copied)
 
     ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_OK);
     memset(name, 'x', sizeof(name) - 1);
-    ck_assert(strikes("a", "jobs", "c", FAULT_HALF));
+    ck_assert(applies("a", "jobs", "c", FAULT_HALF));
 }
 
 START_TEST(without_memory_the_list_stays)
@@ -200,5 +200,5 @@ START_TEST(without_memory_the_list_stays)
     mem_fail_nth(mem, 0);
     ck_assert_str_eq(pattern(2), "11"); /* still half a response */
     ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_OK);
-    ck_assert(strikes("a", "q", "c", FAULT_SLOW));
+    ck_assert(applies("a", "q", "c", FAULT_SLOW));
 }

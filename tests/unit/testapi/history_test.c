@@ -105,7 +105,7 @@ START_TEST(the_oldest_go_and_are_counted)
     ck_assert_uint_eq(look(0, SIZE_MAX).first, 4);
 }
 
-START_TEST(long_texts_leave_room_for_fewer)
+START_TEST(long_texts_leave_space_for_fewer)
 {
     static char text[HISTORY_BYTES / 8];
     struct history_entry e = {.event = HISTORY_REFUSED, .text = {text, sizeof(text)}};
@@ -142,23 +142,23 @@ START_TEST(the_latest_of_a_kind_is_known)
 struct witness {
     struct store_listener listener;
     struct store_wakeup wakeup;
-    int told, rung;
+    int notified, fired;
 };
 
 static struct store_wakeup *
-tell(struct store_listener *listener, enum store_notification notification)
+notify(struct store_listener *listener, enum store_notification notification)
 {
     struct witness *w = container_of(listener, struct witness, listener);
 
     ck_assert_int_eq(notification, STORE_READY);
-    w->told++;
+    w->notified++;
     return &w->wakeup;
 }
 
 static void
 fire(struct store_wakeup *wakeup)
 {
-    container_of(wakeup, struct witness, wakeup)->rung++;
+    container_of(wakeup, struct witness, wakeup)->fired++;
 }
 
 START_TEST(a_listener_is_notified_and_woken)
@@ -166,15 +166,15 @@ START_TEST(a_listener_is_notified_and_woken)
     struct witness all[20];
 
     for (size_t i = 0; i < 20; i++) {
-        all[i] = (struct witness){.listener.notify = tell, .wakeup.fire = fire};
+        all[i] = (struct witness){.listener.notify = notify, .wakeup.fire = fire};
         history_watch(h, &all[i].listener);
     }
     add(HISTORY_POSTED, 1);
     history_unwatch(h, &all[3].listener);
     add(HISTORY_POSTED, 2);
     for (size_t i = 0; i < 20; i++) {
-        ck_assert_int_eq(all[i].told, i == 3 ? 1 : 2);
-        ck_assert_int_eq(all[i].rung, all[i].told);
+        ck_assert_int_eq(all[i].notified, i == 3 ? 1 : 2);
+        ck_assert_int_eq(all[i].fired, all[i].notified);
         if (i != 3)
             history_unwatch(h, &all[i].listener);
     }

@@ -126,7 +126,7 @@ START_TEST(bounds_come_from_the_options)
                      ST_BAD_VALUE);
 }
 
-START_TEST(wrong_types_are_told_from_wrong_values)
+START_TEST(wrong_types_are_distinguished_from_wrong_values)
 {
     ck_assert_int_eq(message("\"body\":1,\"ttl\":\"60\""), ST_BAD_BODY);
     ck_assert_int_eq(message("\"body\":1,\"ttl\":60.0"), ST_BAD_BODY);
@@ -211,7 +211,7 @@ START_TEST(v1_1_knows_neither_delay_nor_defaults_of_queues)
 
 /* Refused, and for this reason. */
 static void
-tells(enum post_form form, const char *body, const char *reason)
+expect_reason(enum post_form form, const char *body, const char *reason)
 {
     ck_assert_msg(decode(form, body) != ST_OK, "%s", body);
     ck_assert_str_eq(why.text, reason);
@@ -220,50 +220,58 @@ tells(enum post_form form, const char *body, const char *reason)
 START_TEST(a_refusal_names_message_and_member)
 {
 #define FINE "{\"body\":1,\"ttl\":60}"
-    tells(POST_V2, "{\"messages\":[" FINE "," FINE ",{\"body\":1,\"ttl\":59}]}",
-          "messages[2].ttl is 59. It must be an integer between 60 and 1209600 "
-          "(min_message_ttl, max_message_ttl)");
-    tells(POST_V2, "{\"messages\":[" FINE ",{\"body\":1,\"ttl\":\"60\"}]}",
-          "messages[1].ttl is a string. It must be an integer between 60 and 1209600 "
-          "(min_message_ttl, max_message_ttl)");
-    tells(POST_V2, "{\"messages\":[{\"body\":1,\"ttl\":true}]}",
-          "messages[0].ttl is true. It must be an integer between 60 and 1209600 "
-          "(min_message_ttl, max_message_ttl)");
-    tells(POST_V2, "{\"messages\":[{\"body\":1,\"delay\":901}]}",
-          "messages[0].delay is 901. It must be an integer between 0 and 900 "
-          "(max_message_delay)");
-    tells(POST_V2, "{\"messages\":[" FINE ",{\"ttl\":60}]}",
-          "messages[1].body is missing");
-    tells(POST_V2, "{\"messages\":[" FINE ",7]}", "messages[1] must be an object");
-    tells(POST_V2, "{\"messages\":7}", "messages must be an array");
-    tells(POST_V2, "{\"messages\":[]}",
-          "the array of messages is empty. At least one message is required");
-    tells(POST_V2, "{\"message\":[]}", "the member messages is required");
-    tells(POST_V2, "[" FINE "]", "the body must be an object with the array messages");
-    tells(POST_V2, "", "a body is required");
-    tells(POST_V2, "{\"messages\":[" FINE "," FINE "\n,]}",
-          "the body is not JSON: line 2, column 2: a value is expected instead of ']'");
-    tells(POST_V1, "[" FINE ",{\"body\":1}]", "[1].ttl is missing");
-    tells(POST_V1, "[" FINE ",{\"body\":1,\"ttl\":1}]",
-          "[1].ttl is 1. It must be an integer between 60 and 1209600 (min_message_ttl, "
-          "max_message_ttl)");
-    tells(POST_V1, "[]",
-          "the array of messages is empty. At least one message is required");
-    tells(POST_V1, "{\"messages\":[]}", "the body must be an array of messages");
+    expect_reason(POST_V2, "{\"messages\":[" FINE "," FINE ",{\"body\":1,\"ttl\":59}]}",
+                  "messages[2].ttl is 59. It must be an integer between 60 and 1209600 "
+                  "(min_message_ttl, max_message_ttl)");
+    expect_reason(
+        POST_V2, "{\"messages\":[" FINE ",{\"body\":1,\"ttl\":\"60\"}]}",
+        "messages[1].ttl is a string. It must be an integer between 60 and 1209600 "
+        "(min_message_ttl, max_message_ttl)");
+    expect_reason(POST_V2, "{\"messages\":[{\"body\":1,\"ttl\":true}]}",
+                  "messages[0].ttl is true. It must be an integer between 60 and 1209600 "
+                  "(min_message_ttl, max_message_ttl)");
+    expect_reason(POST_V2, "{\"messages\":[{\"body\":1,\"delay\":901}]}",
+                  "messages[0].delay is 901. It must be an integer between 0 and 900 "
+                  "(max_message_delay)");
+    expect_reason(POST_V2, "{\"messages\":[" FINE ",{\"ttl\":60}]}",
+                  "messages[1].body is missing");
+    expect_reason(POST_V2, "{\"messages\":[" FINE ",7]}",
+                  "messages[1] must be an object");
+    expect_reason(POST_V2, "{\"messages\":7}", "messages must be an array");
+    expect_reason(POST_V2, "{\"messages\":[]}",
+                  "the array of messages is empty. At least one message is required");
+    expect_reason(POST_V2, "{\"message\":[]}", "the member messages is required");
+    expect_reason(POST_V2, "[" FINE "]",
+                  "the body must be an object with the array messages");
+    expect_reason(POST_V2, "", "a body is required");
+    expect_reason(
+        POST_V2, "{\"messages\":[" FINE "," FINE "\n,]}",
+        "the body is not JSON: line 2, column 2: a value is expected instead of ']'");
+    expect_reason(POST_V1, "[" FINE ",{\"body\":1}]", "[1].ttl is missing");
+    expect_reason(
+        POST_V1, "[" FINE ",{\"body\":1,\"ttl\":1}]",
+        "[1].ttl is 1. It must be an integer between 60 and 1209600 (min_message_ttl, "
+        "max_message_ttl)");
+    expect_reason(POST_V1, "[]",
+                  "the array of messages is empty. At least one message is required");
+    expect_reason(POST_V1, "{\"messages\":[]}", "the body must be an array of messages");
 #undef FINE
 }
 
 START_TEST(the_reason_is_that_of_the_first_message_as_bad_as_any)
 {
-    tells(POST_V2,
-          "{\"messages\":[{\"body\":1,\"ttl\":1},{\"body\":1,\"ttl\":2},"
-          "{\"body\":1,\"ttl\":\"x\"},{\"ttl\":60}]}",
-          "messages[2].ttl is a string. It must be an integer between 60 and 1209600 "
-          "(min_message_ttl, max_message_ttl)");
-    tells(POST_V2, "{\"messages\":[{\"body\":1,\"ttl\":1},{\"body\":1,\"ttl\":2}]}",
-          "messages[0].ttl is 1. It must be an integer between 60 and 1209600 "
-          "(min_message_ttl, max_message_ttl)");
-    tells(POST_V2, "{\"messages\":[7],\"messages\":[{}]}", "messages[0].body is missing");
+    expect_reason(
+        POST_V2,
+        "{\"messages\":[{\"body\":1,\"ttl\":1},{\"body\":1,\"ttl\":2},"
+        "{\"body\":1,\"ttl\":\"x\"},{\"ttl\":60}]}",
+        "messages[2].ttl is a string. It must be an integer between 60 and 1209600 "
+        "(min_message_ttl, max_message_ttl)");
+    expect_reason(POST_V2,
+                  "{\"messages\":[{\"body\":1,\"ttl\":1},{\"body\":1,\"ttl\":2}]}",
+                  "messages[0].ttl is 1. It must be an integer between 60 and 1209600 "
+                  "(min_message_ttl, max_message_ttl)");
+    expect_reason(POST_V2, "{\"messages\":[7],\"messages\":[{}]}",
+                  "messages[0].body is missing");
 }
 
 START_TEST(many_messages_keep_their_order)

@@ -128,7 +128,7 @@ START_TEST(a_claim_may_say_how_many_messages_it_wants)
 
 /* Refused, and for this reason. */
 static void
-tells(enum terms_form form, const char *body, const char *reason)
+expect_reason(enum terms_form form, const char *body, const char *reason)
 {
     ck_assert_msg(decode(form, body) != ST_OK, "%s", body);
     ck_assert_str_eq(why.text, reason);
@@ -136,26 +136,30 @@ tells(enum terms_form form, const char *body, const char *reason)
 
 START_TEST(a_refusal_names_the_member_and_the_options)
 {
-    tells(TERMS_CLAIM, "{\"ttl\":59}",
-          "ttl is 59. It must be an integer between 60 and 43200 (min_claim_ttl, "
-          "max_claim_ttl)");
-    tells(TERMS_CLAIM, "{\"ttl\":59,\"grace\":5.0}",
-          "grace is 5.0. It must be an integer between 60 and 43200 (min_claim_grace, "
-          "max_claim_grace)");
-    tells(TERMS_CLAIM, "{\"grace\":59}",
-          "grace is 59. It must be an integer between 60 and 43200 (min_claim_grace, "
-          "max_claim_grace)");
-    tells(TERMS_RENEW, "{\"grace\":43201}",
-          "grace is 43201. It must be an integer between 0 and 43200 (max_claim_grace)");
-    tells(TERMS_CLAIM, "{\"limit\":0}",
-          "limit is 0. It must be an integer between 1 and 20 "
-          "(max_messages_per_claim_or_pop)");
-    tells(TERMS_CLAIM_V1, "{\"ttl\":60}", "grace is required");
-    tells(TERMS_RENEW_V1, "{\"grace\":60}", "ttl is required");
-    tells(TERMS_RENEW, "", "a body is required");
-    tells(TERMS_CLAIM, "[60]",
-          "the body must be an object with the members ttl and grace");
-    tells(TERMS_CLAIM, "{\"ttl\":60,}",
-          "the body is not JSON: line 1, column 11: the name of a member is expected "
-          "instead of '}'");
+    expect_reason(TERMS_CLAIM, "{\"ttl\":59}",
+                  "ttl is 59. It must be an integer between 60 and 43200 (min_claim_ttl, "
+                  "max_claim_ttl)");
+    expect_reason(
+        TERMS_CLAIM, "{\"ttl\":59,\"grace\":5.0}",
+        "grace is 5.0. It must be an integer between 60 and 43200 (min_claim_grace, "
+        "max_claim_grace)");
+    expect_reason(
+        TERMS_CLAIM, "{\"grace\":59}",
+        "grace is 59. It must be an integer between 60 and 43200 (min_claim_grace, "
+        "max_claim_grace)");
+    expect_reason(
+        TERMS_RENEW, "{\"grace\":43201}",
+        "grace is 43201. It must be an integer between 0 and 43200 (max_claim_grace)");
+    expect_reason(TERMS_CLAIM, "{\"limit\":0}",
+                  "limit is 0. It must be an integer between 1 and 20 "
+                  "(max_messages_per_claim_or_pop)");
+    expect_reason(TERMS_CLAIM_V1, "{\"ttl\":60}", "grace is required");
+    expect_reason(TERMS_RENEW_V1, "{\"grace\":60}", "ttl is required");
+    expect_reason(TERMS_RENEW, "", "a body is required");
+    expect_reason(TERMS_CLAIM, "[60]",
+                  "the body must be an object with the members ttl and grace");
+    expect_reason(
+        TERMS_CLAIM, "{\"ttl\":60,}",
+        "the body is not JSON: line 1, column 11: the name of a member is expected "
+        "instead of '}'");
 }

@@ -116,11 +116,11 @@ START_TEST(several_messages_make_an_array)
                    "\"age\":12,\"body\":2}]");
 }
 
-START_TEST(the_room_for_messages_is_enough_for_the_longest_ones)
+START_TEST(the_space_for_messages_is_enough_for_the_longest_ones)
 {
     struct message_form form = form_of(MESSAGE_FULL);
     struct store_message longest = message;
-    size_t room = message_space(&form, 1);
+    size_t capacity = message_space(&form, 1);
 
     memset(longest.id.text, 'f', STORE_ID_CAP - 1);
     memset(longest.claim_id.text, 'f', STORE_ID_CAP - 1);
@@ -128,5 +128,5 @@ START_TEST(the_room_for_messages_is_enough_for_the_longest_ones)
     longest.claim_count = UINT32_MAX;
     form.checksum = true;
     message_write_all(&f.out, &form, &longest, 1);
-    ck_assert_uint_le(f.out.len, room + longest.body.len);
+    ck_assert_uint_le(f.out.len, capacity + longest.body.len);
 }

@@ -232,7 +232,7 @@ START_TEST(retry_policies_are_checked)
 
 /* Refused, and for this reason. */
 static void
-tells(const char *body, const char *reason)
+expect_reason(const char *body, const char *reason)
 {
     ck_assert_msg(decode(body) != ST_OK, "%s", body);
     ck_assert_str_eq(why.text, reason);
@@ -240,38 +240,47 @@ tells(const char *body, const char *reason)
 
 START_TEST(a_refusal_names_the_member_and_the_option)
 {
-    tells("{\"_max_messages_post_size\":262145}",
-          "_max_messages_post_size is 262145. It must be an integer between 1 and 262144 "
-          "(max_messages_post_size)");
-    tells("{\"_default_message_ttl\":\"60\"}",
-          "_default_message_ttl is \"60\". It must be an integer between 60 and 1209600 "
-          "(min_message_ttl, max_message_ttl)");
-    tells("{\"_default_message_delay\":901}",
-          "_default_message_delay is 901. It must be an integer between 0 and 900 "
-          "(max_message_delay)");
-    tells("{\"_max_claim_count\":0}",
-          "_max_claim_count is 0. It must be an integer of at least 1");
-    tells("{\"_dead_letter_queue\":\"a b\"}", "_dead_letter_queue is \"a b\". It must be "
-                                              "the name of a queue, a string of up to 64 "
-                                              "characters from A-Z a-z 0-9 _ - .");
-    tells("{\"_enable_encrypt_messages\":1}",
-          "_enable_encrypt_messages is 1. It must be true or false");
-    tells("{\"_retry_policy\":[]}", "_retry_policy is an array. It must be an object");
-    tells("{\"_retry_policy\":{\"maximum_delay\":true}}",
-          "_retry_policy.maximum_delay is true. It must be an integer");
-    tells("{\"_retry_policy\":{\"retry_backoff_function\":\"cubic\"}}",
-          "_retry_policy.retry_backoff_function is \"cubic\". It must be linear, "
-          "arithmetic, geometric or "
-          "exponential");
-    tells("{\"_retry_policy\":{\"ignore_subscription_override\":1}}",
-          "_retry_policy.ignore_subscription_override is 1. It must be true or false");
-    tells("{\"_retry_policy\":{\"minimum_delay\":25}}",
-          "_retry_policy.maximum_delay is 30. It must be at least 10 seconds longer than "
-          "minimum_delay, which is 25");
-    tells("[]", "the body must be an object");
-    tells("{\"a\\u0000\":1}", "the name of a member must not hold a NUL character");
-    tells("{\"a\":1", "the body is not JSON: line 1, column 7: a comma or } is expected "
-                      "at the end of the text");
+    expect_reason(
+        "{\"_max_messages_post_size\":262145}",
+        "_max_messages_post_size is 262145. It must be an integer between 1 and 262144 "
+        "(max_messages_post_size)");
+    expect_reason(
+        "{\"_default_message_ttl\":\"60\"}",
+        "_default_message_ttl is \"60\". It must be an integer between 60 and 1209600 "
+        "(min_message_ttl, max_message_ttl)");
+    expect_reason(
+        "{\"_default_message_delay\":901}",
+        "_default_message_delay is 901. It must be an integer between 0 and 900 "
+        "(max_message_delay)");
+    expect_reason("{\"_max_claim_count\":0}",
+                  "_max_claim_count is 0. It must be an integer of at least 1");
+    expect_reason("{\"_dead_letter_queue\":\"a b\"}",
+                  "_dead_letter_queue is \"a b\". It must be "
+                  "the name of a queue, a string of up to 64 "
+                  "characters from A-Z a-z 0-9 _ - .");
+    expect_reason("{\"_enable_encrypt_messages\":1}",
+                  "_enable_encrypt_messages is 1. It must be true or false");
+    expect_reason("{\"_retry_policy\":[]}",
+                  "_retry_policy is an array. It must be an object");
+    expect_reason("{\"_retry_policy\":{\"maximum_delay\":true}}",
+                  "_retry_policy.maximum_delay is true. It must be an integer");
+    expect_reason("{\"_retry_policy\":{\"retry_backoff_function\":\"cubic\"}}",
+                  "_retry_policy.retry_backoff_function is \"cubic\". It must be linear, "
+                  "arithmetic, geometric or "
+                  "exponential");
+    expect_reason(
+        "{\"_retry_policy\":{\"ignore_subscription_override\":1}}",
+        "_retry_policy.ignore_subscription_override is 1. It must be true or false");
+    expect_reason(
+        "{\"_retry_policy\":{\"minimum_delay\":25}}",
+        "_retry_policy.maximum_delay is 30. It must be at least 10 seconds longer than "
+        "minimum_delay, which is 25");
+    expect_reason("[]", "the body must be an object");
+    expect_reason("{\"a\\u0000\":1}",
+                  "the name of a member must not hold a NUL character");
+    expect_reason("{\"a\":1",
+                  "the body is not JSON: line 1, column 7: a comma or } is expected "
+                  "at the end of the text");
 }
 
 START_TEST(showing_fills_in_defaults)

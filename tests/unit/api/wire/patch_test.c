@@ -30,7 +30,7 @@ apply(const char *body)
     return st;
 }
 
-/* Refused while it is read, before anybody looks at the queue. */
+/* Refused while it is read, before the queue is read. */
 static void
 unreadable(const char *body)
 {
@@ -215,7 +215,7 @@ START_TEST(metadata_cannot_grow_for_ever)
 
 /* Refused, and for this reason. */
 static void
-tells(const char *body, const char *reason)
+expect_reason(const char *body, const char *reason)
 {
     ck_assert_msg(apply(body) != ST_OK, "%s", body);
     ck_assert_str_eq(why.text, reason);
@@ -224,27 +224,31 @@ tells(const char *body, const char *reason)
 START_TEST(a_refusal_names_the_operation)
 {
 #define FINE "[{\"op\":\"remove\",\"path\":\"/metadata/size\"},"
-    tells("{}", "the body must be an array of operations");
-    tells(FINE "5]", "[1] must be an object with op, path and value");
-    tells(FINE "{\"op\":\"move\"}]",
-          "[1].op is \"move\". It must be add, replace or remove");
-    tells(FINE "{\"op\":\"add\",\"path\":\"/a/b/c\",\"value\":1}]",
-          "[1].path is \"/a/b/c\". It must be a JSON pointer of two parts, such as "
-          "/metadata/NAME");
-    tells(FINE "{\"op\":\"add\",\"path\":\"/other/b\",\"value\":1}]",
-          "[1].path must begin with /metadata/");
-    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/~2\",\"value\":1}]",
-          "[1].path has an invalid escape. Only ~0 and ~1 are allowed");
-    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/\\u0000\",\"value\":1}]",
-          "[1].path must not hold a NUL character");
-    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/b\"}]", "[1].value is required");
-    tells(FINE "{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]",
-          "[1].path: the member nope does not exist");
-    tells("[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":0}]",
-          "_max_claim_count is 0. It must be an integer of at least 1");
-    tells("[", "the body is not JSON: line 1, column 2: a value is expected at the end "
-               "of the text");
-    tells("", "a body is required");
+    expect_reason("{}", "the body must be an array of operations");
+    expect_reason(FINE "5]", "[1] must be an object with op, path and value");
+    expect_reason(FINE "{\"op\":\"move\"}]",
+                  "[1].op is \"move\". It must be add, replace or remove");
+    expect_reason(
+        FINE "{\"op\":\"add\",\"path\":\"/a/b/c\",\"value\":1}]",
+        "[1].path is \"/a/b/c\". It must be a JSON pointer of two parts, such as "
+        "/metadata/NAME");
+    expect_reason(FINE "{\"op\":\"add\",\"path\":\"/other/b\",\"value\":1}]",
+                  "[1].path must begin with /metadata/");
+    expect_reason(FINE "{\"op\":\"add\",\"path\":\"/metadata/~2\",\"value\":1}]",
+                  "[1].path has an invalid escape. Only ~0 and ~1 are allowed");
+    expect_reason(FINE "{\"op\":\"add\",\"path\":\"/metadata/\\u0000\",\"value\":1}]",
+                  "[1].path must not hold a NUL character");
+    expect_reason(FINE "{\"op\":\"add\",\"path\":\"/metadata/b\"}]",
+                  "[1].value is required");
+    expect_reason(FINE "{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]",
+                  "[1].path: the member nope does not exist");
+    expect_reason(
+        "[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":0}]",
+        "_max_claim_count is 0. It must be an integer of at least 1");
+    expect_reason(
+        "[", "the body is not JSON: line 1, column 2: a value is expected at the end "
+             "of the text");
+    expect_reason("", "a body is required");
 #undef FINE
 }
 
