@@ -34,7 +34,7 @@ API_TEST(queues_are_listed_by_name_and_the_rest_together)
     ck_line(f, "claimd_queue_messages{project=\"" API_CALL_PROJECT
                "\",queue=\"a\",state=\"claimable\"} 1");
     ck_line(f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 2");
-    ck_line(f, "claimd_queue_oldest_claimable_age_seconds{project=\"" API_CALL_PROJECT
+    ck_line(f, "claimd_queue_oldest_ready_age_seconds{project=\"" API_CALL_PROJECT
                "\",queue=\"c\"} 1.5");
     ck_assert_ptr_null(strstr(api_body(&f->c), "queue=\"d\""));
     ck_assert_ptr_null(strstr(api_body(&f->c), "age_seconds{project=\"\""));
@@ -45,6 +45,23 @@ API_TEST(queues_are_listed_by_name_and_the_rest_together)
          (at = strstr(at, "\nclaimd_queue_messages{")) != NULL; at++)
         samples++;
     ck_assert_uint_eq(samples, 3 * (API_FIXTURE_SHOWN + 1)); /* one for each state */
+}
+
+/* The old names go in the release after 0.2.0. */
+API_TEST(old_names_of_ready_messages_have_the_values_of_the_new_ones)
+{
+    static const char a[] = "{project=\"" API_CALL_PROJECT "\",queue=\"a\"";
+
+    for (const char *name = "abcdea"; *name != '\0'; name++)
+        post(f, api_text(f, "%c", *name));
+    f->c.now_ms += 1500;
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, api_text(f, "claimd_queue_oldest_ready_age_seconds%s} 1.5", a));
+    ck_line(f, api_text(f, "claimd_queue_oldest_claimable_age_seconds%s} 1.5", a));
+    ck_line(f, api_text(f, "claimd_queue_messages_ready%s} 2", a));
+    ck_line(f, api_text(f, "claimd_queue_messages%s,state=\"claimable\"} 2", a));
+    ck_line(f, "claimd_queue_messages_ready{project=\"\",queue=\"\"} 2");
+    ck_line(f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 2");
 }
 
 API_TEST(they_count_what_expired_and_how_old_the_oldest_claim_is)

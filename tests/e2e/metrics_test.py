@@ -373,8 +373,8 @@ class Story(unittest.TestCase):
         self.assertEqual(says("sum(claimd_queue_messages_expired_total)"), 1)
         self.assertEqual(says("claimd_queues"), 6)
         self.assertGreater(says('claimd_queue_bytes{queue="big"}'), self.BIG * self.SIZE)
-        self.assertGreater(says('claimd_queue_oldest_claimable_age_seconds{queue="jobs"}'), 1)
-        self.assertEqual(says('claimd_queue_oldest_claimable_age_seconds{queue="late"}'), 0)
+        self.assertGreater(says('claimd_queue_oldest_ready_age_seconds{queue="jobs"}'), 1)
+        self.assertEqual(says('claimd_queue_oldest_ready_age_seconds{queue="late"}'), 0)
 
     def assert_process(self):
         says = self.prometheus.value

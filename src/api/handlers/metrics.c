@@ -127,7 +127,10 @@ struct queue_number {
             digits                                                                       \
     }
 
+/* The aliases, and state="claimable" above, go in the release after 0.2.0. */
 static const struct queue_number queue_numbers[] = {
+    NUMBER(here.ready, 0, "claimd_queue_messages_ready", GAUGE, NULL,
+           "Number of ready messages of a queue."),
     NUMBER(here.claims, 0, "claimd_queue_claims", GAUGE, NULL,
            "Number of live claims of a queue."),
     NUMBER(here.dead_letters, 0, "claimd_queue_dead_letters", GAUGE, NULL,
@@ -135,9 +138,11 @@ static const struct queue_number queue_numbers[] = {
     NUMBER(here.bytes, 0, "claimd_queue_bytes", GAUGE, "bytes",
            "Size of the message bodies of a queue, in bytes."),
     NUMBER(
-        age_ms, 3, "claimd_queue_oldest_claimable_age_seconds", GAUGE, "seconds",
+        age_ms, 3, "claimd_queue_oldest_ready_age_seconds", GAUGE, "seconds",
         "Time since the post of the oldest ready message, in seconds. 0 if no message is "
         "ready."),
+    NUMBER(age_ms, 3, "claimd_queue_oldest_claimable_age_seconds", GAUGE, "seconds",
+           "Alias of claimd_queue_oldest_ready_age_seconds. Deprecated."),
     NUMBER(
         claimed_age_ms, 3, "claimd_queue_oldest_claimed_age_seconds", GAUGE, "seconds",
         "Time since the creation of the oldest live claim, in seconds. Renewals do not "
