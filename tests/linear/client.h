@@ -22,8 +22,8 @@ struct client {
     bool outlives;           /* set it behind client_open() */
     /* The next exchange waits here, called but not sent; NULL: no. */
     pthread_barrier_t *gate;
-    const char *prefer;     /* sent with the next exchange; NULL: not */
-    const char *key;        /* Idempotency-Key, likewise */
+    const char *prefer;         /* sent with the next exchange; NULL: not */
+    const char *key;            /* Idempotency-Key, likewise */
     char text[CLIENT_TEXT_MAX]; /* the last response, then its NUL */
 };
 
