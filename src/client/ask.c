@@ -33,17 +33,17 @@ read_reply(char *out, int cap)
 }
 
 int
-ask(const struct client_args *args, bool yes, const char *format, ...)
+ask(const struct command_args *args, bool yes, const char *format, ...)
 {
     char text[512], reply[16];
     va_list given;
 
     if (yes)
-        return CLIENT_GOOD;
+        return COMMAND_GOOD;
     if (!can_ask())
-        return client_misused(args,
-                              "there is no terminal to ask on. Use --yes, or --dry-run "
-                              "to see what would happen");
+        return command_misused(args->name,
+                               "there is no terminal to ask on. Use --yes, or --dry-run "
+                               "to see what would happen");
     va_start(given, format);
     (void)vsnprintf(text, sizeof(text), format, given);
     va_end(given);
@@ -52,8 +52,8 @@ ask(const struct client_args *args, bool yes, const char *format, ...)
     (void)fflush(stderr);
     if (read_reply(reply, sizeof(reply)) &&
         (strcasecmp(reply, "y") == 0 || strcasecmp(reply, "yes") == 0))
-        return CLIENT_GOOD;
-    return client_fails(CLIENT_REFUSED, "nothing was changed");
+        return COMMAND_GOOD;
+    return command_fails(COMMAND_FAILED, "nothing was changed");
 }
 
 void

@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct client_args;
+struct command_args;
 
 /*
- * Asks a question, unless `yes`. Returns CLIENT_GOOD for a yes, CLIENT_REFUSED for a no, and CLIENT_USAGE, after an
+ * Asks a question, unless `yes`. Returns COMMAND_GOOD for a yes, COMMAND_FAILED for a no, and COMMAND_USAGE, after an
  * error message, if there is no terminal.
  */
 int __attribute__((format(printf, 3, 4)))
-ask(const struct client_args *args, bool yes, const char *format, ...);
+ask(const struct command_args *args, bool yes, const char *format, ...);
 
 /* Shows a bar of a known total, if standard error is a terminal. */
 void progress_show(int64_t done, int64_t total);

@@ -13,7 +13,7 @@ static int
 call_path(struct client *c, struct buf *path, struct client_request *request,
           struct client_response *response)
 {
-    int status = CLIENT_REFUSED;
+    int status = COMMAND_FAILED;
 
     *response = (struct client_response){.retry_after_s = -1};
     request->path = path_done(path);
@@ -21,7 +21,7 @@ call_path(struct client *c, struct buf *path, struct client_request *request,
         status = client_send(c, request, response);
     if (response->error[0] != '\0') {
         progress_end(); /* the error takes the place of the bar */
-        (void)client_fails(status, "%s", response->error);
+        (void)command_fails(status, "%s", response->error);
     }
     buf_fini(path);
     return status;
@@ -87,12 +87,12 @@ add_claimed(struct client *c, const char *queue, const char *claim,
 
 /* Releases some messages by finish. Returns an exit status. */
 static int
-release_some(struct client *c, const struct client_args *args, const struct release *r)
+release_some(struct client *c, const struct command_args *args, const struct release *r)
 {
     const char *queue = args->words[0], *claim = args->words[1];
     struct client_request request = {.method = "POST", .member = "results"};
     struct client_response response;
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
     struct buf path, body;
 
     buf_init(&path, c->mem);
@@ -105,13 +105,13 @@ release_some(struct client *c, const struct client_args *args, const struct rele
     buf_str(&body, "]}");
     request.body = buf_view(&body);
     if (body.failed)
-        status = client_no_memory();
-    if (status == CLIENT_GOOD) {
+        status = command_no_memory();
+    if (status == COMMAND_GOOD) {
         path_of_queue(&path, "/claimd", queue, "/claims/");
         client_add_encoded(&path, claim);
         buf_str(&path, "/finish");
         status = call_path(c, &path, &request, &response);
-        if (status == CLIENT_GOOD && c->json)
+        if (status == COMMAND_GOOD && c->json)
             status = print_json(buf_view(&response.body));
         client_response_free(&response);
     }
@@ -121,8 +121,9 @@ release_some(struct client *c, const struct client_args *args, const struct rele
 }
 
 static int
-run_release(struct client *c, const struct client_args *args)
+run_release(const struct command_args *args)
 {
+    struct client *c = args->context;
     struct release r = {.reason = args->values[RELEASE_REASON], .delay_s = -1};
     struct client_request request = {.method = "DELETE"};
     struct client_response response;
@@ -130,7 +131,7 @@ run_release(struct client *c, const struct client_args *args)
     int status;
 
     if (!args_duration(args, RELEASE_DELAY, 0, INT32_MAX, &r.delay_s))
-        return CLIENT_USAGE;
+        return COMMAND_USAGE;
     if (args->count > 2 || r.reason != NULL || r.delay_s >= 0)
         return release_some(c, args, &r);
     buf_init(&path, c->mem);
@@ -138,10 +139,10 @@ run_release(struct client *c, const struct client_args *args)
     client_add_encoded(&path, args->words[1]);
     status = call_path(c, &path, &request, &response);
     client_response_free(&response);
-    return status == CLIENT_GOOD ? client_check_queue(c, args->words[0]) : status;
+    return status == COMMAND_GOOD ? client_check_queue(c, args->words[0]) : status;
 }
 
-const struct client_command client_release = {
+const struct command client_release = {
     .about = "Releases messages of a claim: those named, or all that it holds. They "
              "become ready at their "
              "old positions, at once or after a delay. The message keeps the reason, "
@@ -192,8 +193,9 @@ print_purged(const struct client *c, const char *queue, int64_t total, bool dry)
 }
 
 static int
-run_purge(struct client *c, const struct client_args *args)
+run_purge(const struct command_args *args)
 {
+    struct client *c = args->context;
     static const char body[] = "{\"resource_types\": [\"messages\"]}";
     const bool dry = args->values[PURGE_DRY_RUN] != NULL;
     struct client_request request = {.body = bytes_str(body)};
@@ -203,15 +205,15 @@ run_purge(struct client *c, const struct client_args *args)
     struct buf path;
     int status = count_messages(c, queue, &total);
 
-    if (status == CLIENT_GOOD && total == 0)
+    if (status == COMMAND_GOOD && total == 0)
         status = client_check_queue(c, queue);
-    if (status == CLIENT_GOOD && !dry)
+    if (status == COMMAND_GOOD && !dry)
         status = ask(
             args, args->values[PURGE_YES] != NULL,
             total == 1 ? "Delete %lld message of %s, also if a worker holds it?"
                        : "Delete all %lld messages of %s, also those that workers hold?",
             (long long)total, queue);
-    if (status != CLIENT_GOOD)
+    if (status != COMMAND_GOOD)
         return status;
     if (!dry) {
         progress_show(0, total);
@@ -221,12 +223,12 @@ run_purge(struct client *c, const struct client_args *args)
         client_response_free(&response);
         progress_end();
     }
-    if (status == CLIENT_GOOD)
+    if (status == COMMAND_GOOD)
         print_purged(c, queue, total, dry);
     return status;
 }
 
-const struct client_command client_purge = {
+const struct command client_purge = {
     .about = "Deletes all messages of a queue, in any state, and with them the claims. "
              "The queue, its "
              "metadata and its subscriptions stay. The command asks before, on a "
@@ -257,9 +259,9 @@ change_pause(struct client *c, const char *queue, const char *body)
     buf_init(&path, c->mem);
     path_of_queue(&path, "/claimd", queue, "/pause");
     status = call_path(c, &path, &request, &response);
-    if (status == CLIENT_GOOD && c->json) {
+    if (status == COMMAND_GOOD && c->json) {
         status = print_json(buf_view(&response.body));
-    } else if (status == CLIENT_GOOD) {
+    } else if (status == COMMAND_GOOD) {
         const bool claims = json_is_true(json_object_get(response.document, "claims"));
         const bool posts = json_is_true(json_object_get(response.document, "posts"));
 
@@ -271,8 +273,9 @@ change_pause(struct client *c, const char *queue, const char *body)
 }
 
 static int
-run_pause(struct client *c, const struct client_args *args)
+run_pause(const struct command_args *args)
 {
+    struct client *c = args->context;
     const bool posts = args->values[PAUSE_POSTS] != NULL;
     const bool claims = args->values[PAUSE_CLAIMS] != NULL || !posts;
     const char *body = claims && posts ? "{\"claims\":true,\"posts\":true}"
@@ -283,12 +286,13 @@ run_pause(struct client *c, const struct client_args *args)
 }
 
 static int
-run_resume(struct client *c, const struct client_args *args)
+run_resume(const struct command_args *args)
 {
+    struct client *c = args->context;
     return change_pause(c, args->words[0], "{\"claims\":false,\"posts\":false}");
 }
 
-const struct client_command client_pause = {
+const struct command client_pause = {
     .about = "Pauses a queue until `claimd resume`, also over a restart of the server. "
              "While claims are "
              "paused, workers get no new messages, and long-polling requests keep "
@@ -305,7 +309,7 @@ const struct client_command client_pause = {
     .needs = "a queue",
     .run = run_pause};
 
-const struct client_command client_resume = {
+const struct command client_resume = {
     .about = "Resumes claims and posts of a queue. Waiting long-polling requests receive "
              "messages at once.",
     .example = "claimd resume jobs --project demo",
@@ -388,13 +392,13 @@ redrive_slice(struct redrive *r, int64_t limit, bool dry, int64_t *moved)
     path_of_queue(&path, "/claimd", r->queue, "/redrive");
     path.failed |= body.failed;
     status = call_path(r->client, &path, &request, &response);
-    if (status == CLIENT_GOOD) {
+    if (status == COMMAND_GOOD) {
         *moved = number_of(response.document, "moved");
         r->moved += *moved;
         r->remaining = number_of(response.document, "remaining");
         r->without_origin = number_of(response.document, "without_origin");
         if (!add_targets(r, json_object_get(response.document, "by_target")))
-            status = client_no_memory();
+            status = command_no_memory();
     }
     client_response_free(&response);
     buf_fini(&body);
@@ -427,7 +431,7 @@ print_redriven(const struct redrive *r, bool dry)
         (void)printf(", %lld of them without an origin: name a target with --to",
                      (long long)r->without_origin);
     (void)putchar('\n');
-    return good ? CLIENT_GOOD : client_no_memory();
+    return good ? COMMAND_GOOD : command_no_memory();
 }
 
 static int
@@ -444,7 +448,7 @@ print_redriven_json(const struct redrive *r, bool dry)
     json_write_name(&out, "by_target");
     json_tree_write(&out, r->by_target);
     buf_byte(&out, '}');
-    status = out.failed ? client_no_memory() : print_json(buf_view(&out));
+    status = out.failed ? command_no_memory() : print_json(buf_view(&out));
     buf_fini(&out);
     return status;
 }
@@ -453,14 +457,14 @@ print_redriven_json(const struct redrive *r, bool dry)
 static int
 redrive_all(struct redrive *r, int64_t limit, int64_t total)
 {
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
     int64_t moved = 1;
 
-    while (status == CLIENT_GOOD && moved > 0 && r->moved < limit) {
+    while (status == COMMAND_GOOD && moved > 0 && r->moved < limit) {
         progress_show(r->moved, total);
         status = redrive_slice(r, limit - r->moved < SLICE ? limit - r->moved : SLICE,
                                false, &moved);
-        if (status == CLIENT_GOOD && (r->ids != NULL || r->remaining == 0))
+        if (status == COMMAND_GOOD && (r->ids != NULL || r->remaining == 0))
             break;
     }
     progress_end();
@@ -469,13 +473,13 @@ redrive_all(struct redrive *r, int64_t limit, int64_t total)
 
 /* Counts, asks and moves. Returns an exit status. */
 static int
-redrive_run(struct redrive *r, const struct client_args *args, int64_t limit)
+redrive_run(struct redrive *r, const struct command_args *args, int64_t limit)
 {
     const bool dry = args->values[REDRIVE_DRY_RUN] != NULL;
     int64_t moved = 0, total;
     int status = redrive_slice(r, limit < SLICE ? limit : SLICE, true, &moved);
 
-    if (status != CLIENT_GOOD)
+    if (status != COMMAND_GOOD)
         return status;
     /* The server counts a slice. The rest may have no origin, or be claimed. */
     total = r->moved + (r->moved == SLICE ? r->remaining : 0);
@@ -487,21 +491,22 @@ redrive_run(struct redrive *r, const struct client_args *args, int64_t limit)
                          r->moved < total ? "up to " : "", (long long)total,
                          total == 1 ? "" : "s", r->queue,
                          r->to == NULL ? "the queues that they came from" : r->to);
-        if (status != CLIENT_GOOD)
+        if (status != COMMAND_GOOD)
             return status;
         r->moved = 0;
         (void)json_object_clear(r->by_target);
         status = redrive_all(r, limit, total);
     }
-    if (status != CLIENT_GOOD && r->moved == 0)
+    if (status != COMMAND_GOOD && r->moved == 0)
         return status;
     moved = r->client->json ? print_redriven_json(r, dry) : print_redriven(r, dry);
-    return status != CLIENT_GOOD ? status : (int)moved;
+    return status != COMMAND_GOOD ? status : (int)moved;
 }
 
 static int
-run_redrive(struct client *c, const struct client_args *args)
+run_redrive(const struct command_args *args)
 {
+    struct client *c = args->context;
     struct redrive r = {.client = c,
                         .queue = args->words[0],
                         .to = args->values[REDRIVE_TO],
@@ -509,17 +514,17 @@ run_redrive(struct client *c, const struct client_args *args)
                         .keep = args->values[REDRIVE_KEEP] != NULL,
                         .by_target = json_object()};
     int64_t limit = INT64_MAX;
-    int status = CLIENT_USAGE;
+    int status = COMMAND_USAGE;
 
     if (r.by_target == NULL)
-        return client_no_memory();
+        return command_no_memory();
     if (args_number(args, REDRIVE_LIMIT, 1, INT64_MAX, &limit))
         status = redrive_run(&r, args, limit);
     json_decref(r.by_target);
     return status;
 }
 
-const struct client_command client_redrive = {
+const struct command client_redrive = {
     .about = "Moves the ready dead letters of a queue back to the queues that they came "
              "from, the oldest "
              "first. They go to the end of the target, with new delivery counts. The "

@@ -3,6 +3,7 @@
 #include "client/pages.h"
 #include "client/text.h"
 
+#include "claimd/base/utf8.h"
 #include "claimd/json/string.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ enum { PROBLEMS_SHOWN = 3, NONE = -1 };
 
 struct check {
     struct client *client;
-    const struct client_args *args;
+    const struct command_args *args;
     int64_t limits[LEVEL_UNKNOWN][VALUES]; /* by level; NONE: no limit */
     int64_t worst[VALUES];                 /* largest value of a queue; NONE: unknown */
     int64_t queues, ready, dead;           /* sums */
@@ -59,10 +60,10 @@ read_limits(const struct check *k, const char *option, const char *text,
             (i == OLDEST ? duration_read(number, 0, INT32_MAX, &limits[i])
                          : bytes_to_i64(value, &limits[i]) && limits[i] >= 0))
             continue;
-        (void)client_misused(k->args,
-                             "%s has %.*s. It must have ready=N, oldest=TIME, dead=N or "
-                             "journal=PERCENT, with commas in between",
-                             option, (int)(name.len & 0xff), name.data);
+        (void)command_misused(k->args->name,
+                              "%s has %.*s. It must have ready=N, oldest=TIME, dead=N or "
+                              "journal=PERCENT, with commas in between",
+                              option, (int)(name.len & 0xff), name.data);
         return false;
     }
     return true;
@@ -115,7 +116,7 @@ check_value(struct check *k, size_t which, int64_t value, const char *where)
         k->worst[which] = value;
     if (level == LEVEL_OK || !add_problem(k, level))
         return;
-    text_escape(&k->text, bytes_str(where));
+    utf8_escape(&k->text, bytes_str(where));
     buf_str(&k->text, words[which]);
     write_value(&k->text, which, value);
     buf_str(&k->text, " (limit ");
@@ -177,16 +178,16 @@ check_queues(struct check *k)
     char error[CLIENT_ERROR_CAP];
     const int status = pages_try(k->client, &request, "queues", check_queue, k, error);
 
-    if (status != CLIENT_GOOD) {
+    if (status != COMMAND_GOOD) {
         (void)add_problem(k,
-                          status == CLIENT_UNAVAILABLE ? LEVEL_CRITICAL : LEVEL_UNKNOWN);
+                          status == COMMAND_UNAVAILABLE ? LEVEL_CRITICAL : LEVEL_UNKNOWN);
         buf_reset(&k->text, SIZE_MAX);
-        text_escape(&k->text, bytes_str(error));
+        utf8_escape(&k->text, bytes_str(error));
         return false;
     }
     for (size_t i = 0; i < k->args->count; i++)
         if (!k->found[i] && add_problem(k, LEVEL_UNKNOWN)) {
-            text_escape(&k->text, bytes_str(k->args->words[i]));
+            utf8_escape(&k->text, bytes_str(k->args->words[i]));
             buf_str(&k->text, ": there is no such queue");
         }
     return true;
@@ -227,7 +228,7 @@ check_journal(struct check *k)
         k->limits[LEVEL_CRITICAL][JOURNAL] == NONE)
         return;
     status = client_send(k->client, &request, &response);
-    if (status == CLIENT_GOOD) {
+    if (status == COMMAND_GOOD) {
         const struct bytes text = buf_view(&response.body);
         const int64_t used = metric_value(text, "claimd_journal_bytes");
         const int64_t left = metric_value(text, "claimd_journal_left_bytes");
@@ -243,7 +244,7 @@ check_journal(struct check *k)
                 k->args->values[CHECK_CRIT] != NULL) &&
                add_problem(k, LEVEL_UNKNOWN)) { /* a threshold was given */
         buf_str(&k->text, "journal unknown: ");
-        text_escape(&k->text, bytes_str(response.error));
+        utf8_escape(&k->text, bytes_str(response.error));
     }
     client_response_free(&response);
 }
@@ -332,8 +333,9 @@ print_check(struct check *k)
 }
 
 static int
-run_check(struct client *c, const struct client_args *args)
+run_check(const struct command_args *args)
 {
+    struct client *c = args->context;
     struct check k = {.client = c, .args = args, .worst = {NONE, NONE, NONE, NONE}};
     const char *warn = args->values[CHECK_WARN], *crit = args->values[CHECK_CRIT];
     int status;
@@ -345,7 +347,7 @@ run_check(struct client *c, const struct client_args *args)
         return LEVEL_UNKNOWN;
     k.found = mem_calloc(c->mem, args->count + 1, sizeof(*k.found));
     if (k.found == NULL) {
-        (void)client_no_memory();
+        (void)command_no_memory();
         return LEVEL_UNKNOWN;
     }
     buf_init(&k.text, c->mem);
@@ -360,17 +362,9 @@ run_check(struct client *c, const struct client_args *args)
     return status;
 }
 
-static const struct client_status check_statuses[] = {
-    {LEVEL_OK, "OK: no value has reached a threshold."},
-    {LEVEL_WARNING, "WARNING: a value has reached its threshold of --warn."},
-    {LEVEL_CRITICAL,
-     "CRITICAL: a value has reached its threshold of --crit, or no server responds."},
-    {LEVEL_UNKNOWN, "UNKNOWN: the server refused the request, a named queue does not "
-                    "exist, or the arguments are "
-                    "wrong."},
-    {0, NULL}};
+static const struct command_text no_other_statuses[] = {{NULL, NULL}};
 
-const struct client_command client_check = {
+const struct command client_check = {
     .about = "Checks the named queues, or all, and prints one line with performance "
              "data, as Nagios and "
              "programs like it expect. Without a project it checks the queues of all "
@@ -389,7 +383,15 @@ const struct client_command client_check = {
           "Critical thresholds, with commas. Default: oldest=1h,journal=95"}},
     .example = "claimd check jobs --warn ready=1000,oldest=2m --crit oldest=10m",
     .most = SIZE_MAX,
-    .statuses = check_statuses,
+    .statuses = {[LEVEL_OK] = "OK: no value has reached a threshold.",
+                 [LEVEL_WARNING] =
+                     "WARNING: a value has reached its threshold of --warn.",
+                 [LEVEL_CRITICAL] = "CRITICAL: a value has reached its threshold of "
+                                    "--crit, or no server responds.",
+                 [LEVEL_UNKNOWN] = "UNKNOWN: the server refused the request, a named "
+                                   "queue does not exist, or the "
+                                   "arguments are wrong."},
+    .other_statuses = no_other_statuses,
     .misuse = LEVEL_UNKNOWN,
     .any_project = true,
     .run = run_check};

@@ -7,12 +7,10 @@
 #define CLIENT_CLIENT_H
 
 #include "claimd/base/buf.h"
+#include "claimd/base/command.h"
 
 #include <curl/curl.h>
 #include <jansson.h>
-
-/* Exit statuses: success, a refusal or a failed write of the output, wrong arguments, no server. */
-enum { CLIENT_GOOD, CLIENT_REFUSED, CLIENT_USAGE, CLIENT_UNAVAILABLE = 69 };
 
 enum { CLIENT_URL_MOST = 2048, CLIENT_ERROR_CAP = 1024 };
 
@@ -31,25 +29,24 @@ struct client {
     bool sent_nothing; /* no request was sent yet, or none had a response */
 };
 
-/* Settings of the command line, in the order of common_options[] (command.c). NULL: not given. */
-struct client_settings {
-    const char *url, *project, *token_file, *ca, *certificate, *certificate_key, *timeout;
-    const char *json; /* not NULL: given */
+/* The options of all commands (command.c): indexes of command_args.common. */
+enum {
+    CLIENT_URL,
+    CLIENT_PROJECT,
+    CLIENT_TOKEN_FILE,
+    CLIENT_CA,
+    CLIENT_CERTIFICATE,
+    CLIENT_CERTIFICATE_KEY,
+    CLIENT_TIMEOUT,
+    CLIENT_JSON
 };
 
 /*
- * Reads the settings, the environment (CLAIMD_URL, CLAIMD_PROJECT, CLAIMD_TOKEN_FILE, CLAIMD_CLIENT_ID) and
+ * Reads the options of all commands, the environment (CLAIMD_URL, CLAIMD_PROJECT, CLAIMD_TOKEN_FILE, CLAIMD_CLIENT_ID) and
  * the token. Returns an exit status, after an error message if it is not 0. Call client_close() in any case.
  */
-int client_open(struct client *c, const struct client_settings *given);
+int client_open(struct client *c, const struct command_args *args);
 void client_close(struct client *c);
-
-/* Prints an error as one line, with control characters escaped. Returns `status`. */
-int __attribute__((format(printf, 2, 3)))
-client_fails(int status, const char *format, ...);
-
-/* Prints a warning in the same way. */
-void client_warns(const char *text);
 
 /* ------------------------------------------------------------------ parts of a request */
 
@@ -107,8 +104,8 @@ struct client_response {
 };
 
 /*
- * Sends a request, reads the response, and prints its warnings. Returns CLIENT_GOOD for a success (2xx) with the expected document,
- * CLIENT_REFUSED for any other status, and CLIENT_UNAVAILABLE without a response that is one of claimd; then `error` says why. Call
+ * Sends a request, reads the response, and prints its warnings. Returns COMMAND_GOOD for a success (2xx) with the expected document,
+ * COMMAND_FAILED for any other status, and COMMAND_UNAVAILABLE without a response that is one of claimd; then `error` says why. Call
  * client_response_free() in any case.
  */
 int client_send(struct client *c, const struct client_request *request,
@@ -119,7 +116,7 @@ int client_call(struct client *c, const struct client_request *request,
                 struct client_response *response);
 void client_response_free(struct client_response *response);
 
-/* Checks that a queue exists. Returns CLIENT_REFUSED after an error message if not, CLIENT_GOOD also if the server does
+/* Checks that a queue exists. Returns COMMAND_FAILED after an error message if not, COMMAND_GOOD also if the server does
  * not tell. For requests that succeed without the queue. */
 int client_check_queue(struct client *c, const char *queue);
 

@@ -15,41 +15,6 @@ enum { TOKEN_MOST = 4096, TIMEOUT_S = 30, TIMEOUT_MOST_S = 86400 };
 
 static const char default_url[] = "http://127.0.0.1:8888";
 
-static void
-print_error(const char *mark, const char *text)
-{
-    struct mem *mem = mem_new(0);
-    struct buf line;
-
-    buf_init(&line, mem);
-    if (mem != NULL)
-        text_escape(&line, bytes_str(text));
-    (void)fflush(stdout); /* keep the order of both outputs */
-    (void)fprintf(stderr, "claimd: %s%.*s\n", mark, (int)line.len,
-                  line.data == NULL ? "" : line.data);
-    buf_fini(&line);
-    mem_destroy(mem);
-}
-
-int
-client_fails(int status, const char *format, ...)
-{
-    char text[CLIENT_ERROR_CAP + 256];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    print_error("", text);
-    return status;
-}
-
-void
-client_warns(const char *text)
-{
-    print_error("warning: ", text);
-}
-
 /* ------------------------------------------------------------------ settings */
 
 /* A setting, and the option or variable that gives it. */
@@ -75,26 +40,26 @@ read_token(struct client *c, const struct setting *from)
         (void)fclose(file);
     }
     if (failed)
-        return client_fails(CLIENT_USAGE, "%s: %s cannot be read: %s", from->from, path,
-                            strerror(errno));
+        return command_fails(COMMAND_USAGE, "%s: %s cannot be read: %s", from->from, path,
+                             strerror(errno));
     token = bytes_trim(bytes_of(text, len));
     if (token.len == 0 || len > TOKEN_MOST)
-        return client_fails(CLIENT_USAGE, "%s: %s %s", from->from, path,
-                            token.len == 0 ? "has no token"
-                                           : "is larger than 4096 bytes");
+        return command_fails(COMMAND_USAGE, "%s: %s %s", from->from, path,
+                             token.len == 0 ? "has no token"
+                                            : "is larger than 4096 bytes");
     for (size_t i = 0; i < token.len; i++)
         if (token.data[i] < '!' || token.data[i] > '~')
-            return client_fails(CLIENT_USAGE,
-                                "%s: %s must have one token. It has a blank, "
-                                "or a character that a token cannot have",
-                                from->from, path);
+            return command_fails(COMMAND_USAGE,
+                                 "%s: %s must have one token. It has a blank, "
+                                 "or a character that a token cannot have",
+                                 from->from, path);
     c->token = mem_alloc(c->mem, token.len + 1);
     if (c->token == NULL)
-        return client_fails(CLIENT_REFUSED, "out of memory");
+        return command_no_memory();
     memcpy(c->token, token.data, token.len);
     c->token[token.len] = '\0';
     explicit_bzero(text, sizeof(text));
-    return CLIENT_GOOD;
+    return COMMAND_GOOD;
 }
 
 static int
@@ -103,8 +68,8 @@ check_url(const struct setting *url)
     char why[SERVER_URL_WHY_CAP];
 
     return server_url_check(url->value, why)
-               ? CLIENT_GOOD
-               : client_fails(CLIENT_USAGE, "%s: %s", url->from, why);
+               ? COMMAND_GOOD
+               : command_fails(COMMAND_USAGE, "%s: %s", url->from, why);
 }
 
 /* Checks a text that becomes the value of a header: it must not end the line. */
@@ -112,8 +77,8 @@ static int
 check_header_value(const struct setting *text)
 {
     return text->value == NULL || strpbrk(text->value, "\r\n") == NULL
-               ? CLIENT_GOOD
-               : client_fails(CLIENT_USAGE, "%s has the end of a line", text->from);
+               ? COMMAND_GOOD
+               : command_fails(COMMAND_USAGE, "%s has the end of a line", text->from);
 }
 
 /* The setting of the command line, else that of the environment. An empty variable counts as absent. */
@@ -128,44 +93,45 @@ find_setting(const char *given, const char *option, const char *variable)
 }
 
 int
-client_open(struct client *c, const struct client_settings *given)
+client_open(struct client *c, const struct command_args *args)
 {
-    struct setting url = find_setting(given->url, "--url", "CLAIMD_URL");
+    const char *const *given = args->common;
+    struct setting url = find_setting(given[CLIENT_URL], "--url", "CLAIMD_URL");
     const struct setting project =
-        find_setting(given->project, "--project", "CLAIMD_PROJECT");
+        find_setting(given[CLIENT_PROJECT], "--project", "CLAIMD_PROJECT");
     const struct setting token_file =
-        find_setting(given->token_file, "--token-file", "CLAIMD_TOKEN_FILE");
+        find_setting(given[CLIENT_TOKEN_FILE], "--token-file", "CLAIMD_TOKEN_FILE");
     const struct setting id = find_setting(NULL, NULL, "CLAIMD_CLIENT_ID");
     int64_t timeout_s = TIMEOUT_S;
     int status;
 
     if (url.value == NULL)
         url.value = default_url;
-    *c = (struct client){.mem = mem_new(0),
+    *c = (struct client){.mem = args->mem,
                          .url = url.value,
                          .project = project.value,
-                         .ca = given->ca,
-                         .certificate = given->certificate,
-                         .certificate_key = given->certificate_key,
-                         .json = given->json != NULL};
+                         .ca = given[CLIENT_CA],
+                         .certificate = given[CLIENT_CERTIFICATE],
+                         .certificate_key = given[CLIENT_CERTIFICATE_KEY],
+                         .json = given[CLIENT_JSON] != NULL};
     if (id.value != NULL)
         (void)snprintf(c->client_id, sizeof(c->client_id), "%s", id.value);
     else
         uid_text(c->client_id);
-    if (c->mem == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
-        return client_fails(CLIENT_REFUSED, "out of memory");
-    if (given->timeout != NULL &&
-        !duration_read(given->timeout, 1, TIMEOUT_MOST_S, &timeout_s))
-        return client_fails(CLIENT_USAGE,
-                            "--timeout: %.64s is no time. It must be 1s to 24h",
-                            given->timeout);
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+        return command_no_memory();
+    if (given[CLIENT_TIMEOUT] != NULL &&
+        !duration_read(given[CLIENT_TIMEOUT], 1, TIMEOUT_MOST_S, &timeout_s))
+        return command_fails(COMMAND_USAGE,
+                             "--timeout: %.64s is no time. It must be 1s to 24h",
+                             given[CLIENT_TIMEOUT]);
     c->timeout_ms = (long)timeout_s * 1000;
     status = check_url(&url);
-    if (status == CLIENT_GOOD)
+    if (status == COMMAND_GOOD)
         status = check_header_value(&project);
-    if (status == CLIENT_GOOD)
+    if (status == COMMAND_GOOD)
         status = check_header_value(&id);
-    if (status == CLIENT_GOOD && token_file.value != NULL)
+    if (status == COMMAND_GOOD && token_file.value != NULL)
         status = read_token(c, &token_file);
     return status;
 }
@@ -178,9 +144,7 @@ client_close(struct client *c)
     if (c->token != NULL)
         explicit_bzero(c->token, strlen(c->token));
     mem_free(c->mem, c->token);
-    mem_destroy(c->mem);
     curl_global_cleanup();
-    *c = (struct client){.mem = NULL};
 }
 
 /* ------------------------------------------------------------------ parts of a request */

@@ -4,6 +4,7 @@
 #include "client/table.h"
 #include "client/text.h"
 
+#include "claimd/base/utf8.h"
 #include "claimd/json/string.h"
 
 #include <stdio.h>
@@ -55,12 +56,12 @@ listing_print(struct listing *l)
     int status;
 
     if (!l->client->json)
-        return table_print(&l->table, stdout) ? CLIENT_GOOD : client_no_memory();
+        return table_print(&l->table, stdout) ? COMMAND_GOOD : command_no_memory();
     buf_init(&document, l->client->mem);
     buf_printf(&document, "{\"%s\":[", l->name);
     buf_bytes(&document, buf_view(&l->json));
     buf_str(&document, "]}");
-    status = document.failed || l->json.failed ? client_no_memory()
+    status = document.failed || l->json.failed ? command_no_memory()
                                                : print_json(buf_view(&document));
     buf_fini(&document);
     return status;
@@ -121,7 +122,7 @@ print_queues(struct client *c, const char *path, int64_t limit)
     l.projects = projects;
     l.left = limit;
     status = pages_read(c, &request, l.name, add_queue, &l);
-    if (status == CLIENT_GOOD)
+    if (status == COMMAND_GOOD)
         status = listing_print(&l);
     listing_fini(&l);
     return status;
@@ -134,7 +135,7 @@ watch_queues(struct client *c, const char *path, int64_t limit)
 {
     const struct timespec pause = {.tv_sec = WATCH_S};
     const bool clears = terminal_width(stdout) > 0 && !c->json;
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
 
     for (bool first = true; !ferror(stdout); first = false) {
         if (clears)
@@ -143,7 +144,7 @@ watch_queues(struct client *c, const char *path, int64_t limit)
             (void)putchar('\n');
         status = print_queues(c, path, limit);
         if (fflush(stdout) != 0 ||
-            (status != CLIENT_GOOD && (first || status != CLIENT_UNAVAILABLE)))
+            (status != COMMAND_GOOD && (first || status != COMMAND_UNAVAILABLE)))
             break;
         (void)nanosleep(&pause, NULL);
     }
@@ -151,17 +152,18 @@ watch_queues(struct client *c, const char *path, int64_t limit)
 }
 
 static int
-run_queues(struct client *c, const struct client_args *args)
+run_queues(const struct command_args *args)
 {
+    struct client *c = args->context;
     const char *sort = args->values[QUEUES_SORT], *part = args->values[QUEUES_Q];
     const bool watch = args->values[QUEUES_WATCH] != NULL;
     int64_t limit = watch ? WATCH_LIMIT : INT32_MAX;
-    int status = CLIENT_REFUSED;
+    int status = COMMAND_FAILED;
     const char *target;
     struct buf path;
 
     if (!args_number(args, QUEUES_LIMIT, 1, INT32_MAX, &limit))
-        return CLIENT_USAGE;
+        return COMMAND_USAGE;
     buf_init(&path, c->mem);
     buf_printf(&path, "/claimd/queues?limit=%lld",
                (long long)(limit < PAGE_MOST ? limit : PAGE_MOST));
@@ -180,7 +182,7 @@ run_queues(struct client *c, const struct client_args *args)
     return status;
 }
 
-const struct client_command client_queues = {
+const struct command client_queues = {
     .about =
         "Prints a table of queues, the most urgent one first: that with the oldest "
         "ready message. "
@@ -228,14 +230,15 @@ add_claim(void *ctx, const json_t *claim, struct bytes text)
 }
 
 static int
-run_claims(struct client *c, const struct client_args *args)
+run_claims(const struct command_args *args)
 {
+    struct client *c = args->context;
     static const struct table_column columns[] = {
         {"claim", false, false, false}, {"client", false, true, false},
         {"number", true, false, true},  {"messages", true, false, false},
         {"age", true, false, false},    {"ends in", true, false, false}};
     struct client_request request = {.path = NULL};
-    int status = CLIENT_REFUSED;
+    int status = COMMAND_FAILED;
     struct listing l;
     struct buf path;
 
@@ -245,14 +248,14 @@ run_claims(struct client *c, const struct client_args *args)
     request.path = path_done(&path);
     if (request.path != NULL)
         status = pages_read(c, &request, l.name, add_claim, &l);
-    if (status == CLIENT_GOOD)
+    if (status == COMMAND_GOOD)
         status = listing_print(&l);
     buf_fini(&path);
     listing_fini(&l);
     return status;
 }
 
-const struct client_command client_claims = {
+const struct command client_claims = {
     .about = "Prints the claims of a queue, the oldest first: the client that holds each "
              "of them, its "
              "fencing token, the number of messages that it still holds, its age, and "
@@ -326,21 +329,23 @@ state_parameters(const char *state)
 }
 
 static int
-run_peek(struct client *c, const struct client_args *args)
+run_peek(const struct command_args *args)
 {
+    struct client *c = args->context;
     const char *state = args->values[PEEK_STATE];
     const bool details = args->values[PEEK_DETAILS] != NULL;
     struct client_request request = {.details = true};
     int64_t limit = PEEK_USUAL;
-    int status = CLIENT_REFUSED;
+    int status = COMMAND_FAILED;
     struct listing l;
     struct buf path;
 
     if (!args_number(args, PEEK_LIMIT, 1, INT32_MAX, &limit))
-        return CLIENT_USAGE;
+        return COMMAND_USAGE;
     if (state_parameters(state) == NULL)
-        return client_misused(
-            args, "--state is %.64s. It must be ready, delayed, claimed or all", state);
+        return command_misused(
+            args->name, "--state is %.64s. It must be ready, delayed, claimed or all",
+            state);
     listing_init(&l, c, "messages", details ? detail_columns : message_columns,
                  details ? COUNT_OF(detail_columns) : COUNT_OF(message_columns));
     l.state = state == NULL || strcmp(state, "all") == 0 ? NULL : state;
@@ -354,16 +359,16 @@ run_peek(struct client *c, const struct client_args *args)
     request.path = path_done(&path);
     if (request.path != NULL)
         status = pages_read(c, &request, l.name, add_message, &l);
-    if (status == CLIENT_GOOD && l.left == limit)
+    if (status == COMMAND_GOOD && l.left == limit)
         status = client_check_queue(c, args->words[0]);
-    if (status == CLIENT_GOOD)
+    if (status == COMMAND_GOOD)
         status = listing_print(&l);
     buf_fini(&path);
     listing_fini(&l);
     return status;
 }
 
-const struct client_command client_peek = {
+const struct command client_peek = {
     .about = "Prints messages of a queue, the oldest first, and changes nothing: no "
              "message is "
              "claimed or counted as delivered.",
@@ -392,7 +397,7 @@ add_line(struct buf *out, const char *label, const char *format, ...)
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
     buf_printf(out, "%-13s ", label);
-    text_escape(out, bytes_str(line));
+    utf8_escape(out, bytes_str(line));
     buf_byte(out, '\n');
 }
 
@@ -463,15 +468,16 @@ print_why(struct client *c, const json_t *message)
     if (!failed)
         (void)fwrite(out.data, 1, out.len, stdout);
     buf_fini(&out);
-    return failed ? client_no_memory() : CLIENT_GOOD;
+    return failed ? command_no_memory() : COMMAND_GOOD;
 }
 
 static int
-run_why(struct client *c, const struct client_args *args)
+run_why(const struct command_args *args)
 {
+    struct client *c = args->context;
     struct client_request request = {.member = "id"};
     struct client_response response;
-    int status = CLIENT_REFUSED;
+    int status = COMMAND_FAILED;
     struct buf path;
 
     buf_init(&path, c->mem);
@@ -480,13 +486,13 @@ run_why(struct client *c, const struct client_args *args)
     request.path = path_done(&path);
     if (request.path != NULL) {
         status = client_send(c, &request, &response);
-        if (status == CLIENT_GOOD && c->json)
+        if (status == COMMAND_GOOD && c->json)
             status = print_json(buf_view(&response.body));
-        else if (status != CLIENT_GOOD &&
+        else if (status != COMMAND_GOOD &&
                  (response.status != 404 ||
-                  client_check_queue(c, args->words[0]) == CLIENT_GOOD))
-            (void)client_fails(status, "%s", response.error);
-        else if (status == CLIENT_GOOD)
+                  client_check_queue(c, args->words[0]) == COMMAND_GOOD))
+            (void)command_fails(status, "%s", response.error);
+        else if (status == COMMAND_GOOD)
             status = print_why(c, response.document);
         client_response_free(&response);
     }
@@ -494,7 +500,7 @@ run_why(struct client *c, const struct client_args *args)
     return status;
 }
 
-const struct client_command client_why = {
+const struct command client_why = {
     .about = "Explains a message: its state and the client that holds it, how often it "
              "was delivered, "
              "why its last attempt failed, where it came from, and what happens next and "

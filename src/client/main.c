@@ -1,6 +1,5 @@
 #include "claimd/base/streams.h"
 #include "claimd/base/version.h"
-#include "client/client.h"
 #include "client/command.h"
 
 #include <stdio.h>
@@ -10,10 +9,10 @@ int
 main(int argc, char **argv)
 {
     if (!streams_open())
-        return CLIENT_USAGE;
+        return COMMAND_USAGE;
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         (void)printf("claimd-client " CLAIMD_VERSION "\ncommit %s\n", version_commit);
-        return fflush(stdout) == 0 ? CLIENT_GOOD : CLIENT_REFUSED;
+        return fflush(stdout) == 0 ? COMMAND_GOOD : COMMAND_FAILED;
     }
     return client_main(argc > 0 ? argv + 1 : argv);
 }

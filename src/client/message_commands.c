@@ -39,7 +39,7 @@ static int
 print_posted(const struct posting *p, const struct client_response *response)
 {
     const json_t *paths = json_object_get(response->document, "resources");
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
 
     if (p->client->json)
         status = print_json(buf_view(&response->body));
@@ -50,7 +50,7 @@ print_posted(const struct posting *p, const struct client_response *response)
         if (id != NULL)
             (void)printf("%s\n", id + 1);
     }
-    return fflush(stdout) == 0 ? status : CLIENT_REFUSED; /* client_main() says why */
+    return fflush(stdout) == 0 ? status : COMMAND_FAILED; /* client_main() says why */
 }
 
 /* Sends the batch. Returns an exit status. */
@@ -65,7 +65,7 @@ post_batch(struct posting *p)
     int status;
 
     if (p->batched == 0)
-        return CLIENT_GOOD;
+        return COMMAND_GOOD;
     if (p->key != NULL && p->batches > 0) {
         (void)snprintf(key, sizeof(key), "%s-%lld", p->key, (long long)p->batches + 1);
         request.key = key;
@@ -77,17 +77,17 @@ post_batch(struct posting *p)
     request.body = buf_view(&body);
     if (body.failed || p->batch.failed) {
         buf_fini(&body);
-        return client_no_memory();
+        return command_no_memory();
     }
     status = client_send(p->client, &request, &response);
-    if (status != CLIENT_GOOD)
+    if (status != COMMAND_GOOD)
         status =
             p->posted == 0
-                ? client_fails(status, "%s", response.error)
-                : client_fails(status,
-                               p->posted == 1 ? "%s. %lld message before it is posted"
-                                              : "%s. %lld messages before it are posted",
-                               response.error, (long long)p->posted);
+                ? command_fails(status, "%s", response.error)
+                : command_fails(status,
+                                p->posted == 1 ? "%s. %lld message before it is posted"
+                                               : "%s. %lld messages before it are posted",
+                                response.error, (long long)p->posted);
     else
         status = print_posted(p, &response);
     client_response_free(&response);
@@ -103,17 +103,17 @@ post_batch(struct posting *p)
 static int
 post_one(struct posting *p, struct bytes body)
 {
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
 
     p->read++;
     if (!word_is_utf8(body))
-        return client_fails(CLIENT_USAGE,
-                            "body %lld is not UTF-8. Encode it, for example with base64",
-                            (long long)p->read);
+        return command_fails(COMMAND_USAGE,
+                             "body %lld is not UTF-8. Encode it, for example with base64",
+                             (long long)p->read);
     if (p->batched >= BATCH_MESSAGES ||
         (p->batched > 0 && p->batch.len + body.len > BATCH_BYTES))
         status = post_batch(p);
-    if (status != CLIENT_GOOD)
+    if (status != COMMAND_GOOD)
         return status;
     if (p->batched++ > 0)
         buf_byte(&p->batch, ',');
@@ -127,7 +127,7 @@ post_one(struct posting *p, struct bytes body)
     if (p->delay_s >= 0)
         buf_printf(&p->batch, ",\"delay\":%lld", (long long)p->delay_s);
     buf_byte(&p->batch, '}');
-    return p->batch.failed ? client_no_memory() : CLIENT_GOOD;
+    return p->batch.failed ? command_no_memory() : COMMAND_GOOD;
 }
 
 /* Posts the whole lines of the input, and removes them. `last`: also the rest. */
@@ -135,9 +135,9 @@ static int
 post_lines(struct posting *p, struct buf *input, bool last)
 {
     struct bytes rest = buf_view(input);
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
 
-    while (status == CLIENT_GOOD && rest.len > 0 &&
+    while (status == COMMAND_GOOD && rest.len > 0 &&
            (last || memchr(rest.data, '\n', rest.len) != NULL)) {
         struct bytes line = bytes_cut(&rest, '\n');
 
@@ -158,43 +158,44 @@ static int
 post_input(struct posting *p)
 {
     struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
     bool ends_line;
     struct buf input;
     ssize_t n = 1;
 
     buf_init(&input, p->client->mem);
-    while (status == CLIENT_GOOD && n > 0) {
+    while (status == COMMAND_GOOD && n > 0) {
         if (p->key == NULL && p->batched > 0 && poll(&more, 1, 0) == 0)
             status = post_batch(p);
         if (!buf_reserve(&input, INPUT_PIECE))
-            status = client_no_memory();
-        if (status != CLIENT_GOOD)
+            status = command_no_memory();
+        if (status != COMMAND_GOOD)
             break;
         do
             n = read(STDIN_FILENO, input.data + input.len, INPUT_PIECE);
         while (n < 0 && errno == EINTR);
         if (n < 0)
-            status = client_fails(CLIENT_REFUSED, "standard input cannot be read: %s",
-                                  strerror(errno));
-        if (status != CLIENT_GOOD)
+            status = command_fails(COMMAND_FAILED, "standard input cannot be read: %s",
+                                   strerror(errno));
+        if (status != COMMAND_GOOD)
             break;
         /* The input from before has no end of a line. */
         ends_line = memchr(input.data + input.len, '\n', (size_t)n) != NULL;
         input.len += (size_t)n;
         if (ends_line || n == 0)
             status = post_lines(p, &input, n == 0);
-        if (status == CLIENT_GOOD && input.len > LINE_MOST)
-            status = client_fails(CLIENT_USAGE, "body %lld is larger than 64 MiB",
-                                  (long long)p->read + 1);
+        if (status == COMMAND_GOOD && input.len > LINE_MOST)
+            status = command_fails(COMMAND_USAGE, "body %lld is larger than 64 MiB",
+                                   (long long)p->read + 1);
     }
     buf_fini(&input);
     return status;
 }
 
 static int
-run_post(struct client *c, const struct client_args *args)
+run_post(const struct command_args *args)
 {
+    struct client *c = args->context;
     struct posting p = {.client = c,
                         .key = args->values[POST_KEY],
                         .as_string = args->values[POST_STRING] != NULL,
@@ -203,32 +204,32 @@ run_post(struct client *c, const struct client_args *args)
     const bool from_input =
         args->count == 1 || (args->count == 2 && args->before_dashes == 2 &&
                              strcmp(args->words[1], "-") == 0);
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
     struct buf path;
 
     if (!args_duration(args, POST_TTL, 0, INT32_MAX, &p.ttl_s) ||
         !args_duration(args, POST_DELAY, 0, INT32_MAX, &p.delay_s))
-        return CLIENT_USAGE;
+        return COMMAND_USAGE;
     if (p.key != NULL && strlen(p.key) > 128)
-        return client_misused(args, "--key is longer than 128 characters");
+        return command_misused(args->name, "--key is longer than 128 characters");
     buf_init(&path, c->mem);
     buf_init(&p.batch, c->mem);
     path_of_queue(&path, "/v2", args->words[0], "/messages");
     p.path = path_done(&path);
     if (p.path == NULL)
-        status = CLIENT_REFUSED;
+        status = COMMAND_FAILED;
     else if (from_input)
         status = post_input(&p);
-    for (size_t i = 1; i < args->count && !from_input && status == CLIENT_GOOD; i++)
+    for (size_t i = 1; i < args->count && !from_input && status == COMMAND_GOOD; i++)
         status = post_one(&p, bytes_str(args->words[i]));
-    if (status == CLIENT_GOOD)
+    if (status == COMMAND_GOOD)
         status = post_batch(&p);
     buf_fini(&p.batch);
     buf_fini(&path);
     return status;
 }
 
-const struct client_command client_post = {
+const struct command client_post = {
     .about =
         "Posts one message for each BODY, or without one for each line of standard input "
         "that is not empty. A body that is a JSON value is posted as that value. Any "
@@ -274,7 +275,7 @@ claim_waiting(struct client *c, struct client_request *q, int64_t wait_s,
 
         q->wait_s = left_s < WAIT_ONE_S ? left_s : WAIT_ONE_S;
         status = client_call(c, q, response);
-        if (status != CLIENT_GOOD || response->status != 204 ||
+        if (status != COMMAND_GOOD || response->status != 204 ||
             clock_stopwatch_ns() >= until_ns)
             return status;
         if (!response->waited)
@@ -300,7 +301,7 @@ print_claim_json(struct client *c, const struct client_response *response, const
     json_write_raw(&out, "messages",
                    messages.kind == SCAN_ARRAY ? messages.text : bytes_str("[]"));
     buf_byte(&out, '}');
-    status = out.failed ? client_no_memory() : print_json(buf_view(&out));
+    status = out.failed ? command_no_memory() : print_json(buf_view(&out));
     buf_fini(&out);
     return status;
 }
@@ -331,16 +332,17 @@ print_claim(struct client *c, const struct client_response *response, const char
     }
     good = table_print(&table, stdout);
     table_fini(&table);
-    return good ? CLIENT_GOOD : client_no_memory();
+    return good ? COMMAND_GOOD : command_no_memory();
 }
 
 static int
-run_claim(struct client *c, const struct client_args *args)
+run_claim(const struct command_args *args)
 {
+    struct client *c = args->context;
     struct client_request request = {.member = "messages", .may_be_empty = true};
     struct client_response response;
     int64_t limit = 1, ttl_s = -1, grace_s = -1, wait_s = 0;
-    int status = CLIENT_REFUSED;
+    int status = COMMAND_FAILED;
     struct buf path, body;
     const char *id;
 
@@ -348,7 +350,7 @@ run_claim(struct client *c, const struct client_args *args)
         !args_duration(args, CLAIM_TTL, 1, INT32_MAX, &ttl_s) ||
         !args_duration(args, CLAIM_GRACE, 0, INT32_MAX, &grace_s) ||
         !args_duration(args, CLAIM_WAIT, 0, WAIT_MOST_S, &wait_s))
-        return CLIENT_USAGE;
+        return COMMAND_USAGE;
     buf_init(&path, c->mem);
     buf_init(&body, c->mem);
     path_of_queue(&path, "/v2", args->words[0], "/claims");
@@ -364,12 +366,12 @@ run_claim(struct client *c, const struct client_args *args)
     if (request.path != NULL && !body.failed) {
         status = claim_waiting(c, &request, wait_s, &response);
         id = strrchr(response.location, '/');
-        if (status == CLIENT_GOOD && response.status == 204)
-            status = client_fails(CLIENT_REFUSED,
-                                  response.paused ? "claims of %s are paused"
-                                                  : "no message of %s is ready",
-                                  args->words[0]);
-        else if (status == CLIENT_GOOD)
+        if (status == COMMAND_GOOD && response.status == 204)
+            status = command_fails(COMMAND_FAILED,
+                                   response.paused ? "claims of %s are paused"
+                                                   : "no message of %s is ready",
+                                   args->words[0]);
+        else if (status == COMMAND_GOOD)
             status = c->json ? print_claim_json(c, &response, id == NULL ? "" : id + 1)
                              : print_claim(c, &response, id == NULL ? "" : id + 1);
         client_response_free(&response);
@@ -379,7 +381,7 @@ run_claim(struct client *c, const struct client_args *args)
     return status;
 }
 
-const struct client_command client_claim = {
+const struct command client_claim = {
     .about = "Claims the oldest ready messages of a queue, and prints the id of the "
              "claim, its fencing "
              "token and the messages. The claim holds them until `claimd delete` deletes "
@@ -398,8 +400,10 @@ const struct client_command client_claim = {
     .least = 1,
     .most = 1,
     .needs = "a queue",
-    .refused = "No message is ready, the server refused the request, or the output could "
-               "not be written.",
+    .statuses =
+        {[COMMAND_FAILED] =
+             "No message is ready, the server refused the request, or the output could "
+             "not be written."},
     .run = run_claim};
 
 /* ------------------------------------------------------------------ delete */
@@ -416,7 +420,7 @@ delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
 {
     struct client_request request = {.method = "DELETE"};
     struct client_response response;
-    int status = CLIENT_REFUSED;
+    int status = COMMAND_FAILED;
     struct buf path;
 
     buf_init(&path, c->mem);
@@ -440,25 +444,26 @@ delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
 }
 
 static int
-run_delete(struct client *c, const struct client_args *args)
+run_delete(const struct command_args *args)
 {
+    struct client *c = args->context;
     const char *claim = args->values[DELETE_CLAIM];
     const size_t most = claim == NULL ? 1 : IDS_MOST;
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
 
     for (size_t i = 1; i < args->count; i++)
         if (args->words[i][0] == '\0')
-            return client_misused(args, "an ID is empty");
-    for (size_t i = 1; i < args->count && status == CLIENT_GOOD; i += most) {
+            return command_misused(args->name, "an ID is empty");
+    for (size_t i = 1; i < args->count && status == COMMAND_GOOD; i += most) {
         size_t count = args->count - i;
 
         status = delete_some(c, args->words[0], args->words + i,
                              count < most ? count : most, claim);
     }
-    return status == CLIENT_GOOD ? client_check_queue(c, args->words[0]) : status;
+    return status == COMMAND_GOOD ? client_check_queue(c, args->words[0]) : status;
 }
 
-const struct client_command client_delete = {
+const struct command client_delete = {
     .about = "Deletes messages by their ids. A worker names the claim that holds them: "
              "if the claim "
              "has ended or another one holds a message, the server refuses the request "

@@ -61,19 +61,19 @@ pages_try(struct client *c, const struct client_request *first, const char *name
 {
     struct client_request request = *first;
     struct client_response response;
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
     bool more = true;
     struct buf path;
 
     buf_init(&path, c->mem);
     request.member = name;
-    while (more && status == CLIENT_GOOD) {
+    while (more && status == COMMAND_GOOD) {
         const char *next;
 
         status = client_send(c, &request, &response);
-        if (status != CLIENT_GOOD)
+        if (status != COMMAND_GOOD)
             memcpy(error, response.error, CLIENT_ERROR_CAP);
-        more = status == CLIENT_GOOD && read_items(&response, name, each, ctx);
+        more = status == COMMAND_GOOD && read_items(&response, name, each, ctx);
         next = more ? page_next(c, response.document) : NULL;
         /* A page that does not move on would be read forever. */
         more = next != NULL && strcmp(next, request.path) != 0;
@@ -85,7 +85,7 @@ pages_try(struct client *c, const struct client_request *first, const char *name
         }
         if (path.failed) {
             (void)snprintf(error, CLIENT_ERROR_CAP, "out of memory");
-            status = CLIENT_REFUSED;
+            status = COMMAND_FAILED;
         }
         client_response_free(&response);
     }
@@ -100,5 +100,5 @@ pages_read(struct client *c, const struct client_request *first, const char *nam
     char error[CLIENT_ERROR_CAP];
     const int status = pages_try(c, first, name, each, ctx, error);
 
-    return status == CLIENT_GOOD ? status : client_fails(status, "%s", error);
+    return status == COMMAND_GOOD ? status : command_fails(status, "%s", error);
 }

@@ -2,6 +2,7 @@
 #include "client/command.h"
 #include "client/text.h"
 
+#include "claimd/base/utf8.h"
 #include "claimd/json/string.h"
 #include "claimd/json/tree.h"
 
@@ -41,32 +42,32 @@ setting_of(const char *word)
 
 /* Checks one of the words behind the name of the queue. Returns an exit status. */
 static int
-setting_check(const struct client_args *args, size_t at)
+setting_check(const struct command_args *args, size_t at)
 {
     const char *word = args->words[at];
     const struct setting s = setting_of(word);
 
     if (!bytes_present(s.value) || s.name.len == 0)
-        return client_misused(args, "%.200s is not MEMBER=VALUE", word);
+        return command_misused(args->name, "%.200s is not MEMBER=VALUE", word);
     if (!word_is_utf8(bytes_str(word)))
-        return client_misused(args, "%.200s is not UTF-8", word);
+        return command_misused(args->name, "%.200s is not UTF-8", word);
     for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++)
         if (bytes_equal_str(s.name, lacking[i]))
-            return client_misused(args, "%s has no effect. The setting is _%s",
-                                  lacking[i], lacking[i]);
+            return command_misused(args->name, "%s has no effect. The setting is _%s",
+                                   lacking[i], lacking[i]);
     for (size_t i = 1; i < at; i++)
         if (bytes_equal(s.name, setting_of(args->words[i]).name))
-            return client_misused(args, "%.*s is given twice", (int)s.name.len,
-                                  s.name.data);
-    return CLIENT_GOOD;
+            return command_misused(args->name, "%.*s is given twice", (int)s.name.len,
+                                   s.name.data);
+    return COMMAND_GOOD;
 }
 
 static int
-settings_check(const struct client_args *args)
+settings_check(const struct command_args *args)
 {
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
 
-    for (size_t i = 1; i < args->count && status == CLIENT_GOOD; i++)
+    for (size_t i = 1; i < args->count && status == COMMAND_GOOD; i++)
         status = setting_check(args, i);
     return status;
 }
@@ -91,7 +92,7 @@ settings_write(struct buf *out, json_t *settings, struct mem *mem)
         between = " ";
     }
     out->failed |= raw.failed;
-    text_escape(out, buf_view(&raw));
+    utf8_escape(out, buf_view(&raw));
     buf_fini(&raw);
 }
 
@@ -101,7 +102,7 @@ settings_print(const struct client *c, const char *queue,
                const struct client_response *response)
 {
     struct buf out;
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
 
     if (c->json)
         return print_json(buf_view(&response->body));
@@ -109,7 +110,7 @@ settings_print(const struct client *c, const char *queue,
     settings_write(&out, response->document, c->mem);
     buf_byte(&out, '\0');
     if (out.failed)
-        status = client_no_memory();
+        status = command_no_memory();
     else
         (void)printf("%s: %s\n", queue, out.data);
     buf_fini(&out);
@@ -120,7 +121,7 @@ settings_print(const struct client *c, const char *queue,
 
 /* Writes the metadata of a new queue, and reads it as a tree. Returns an exit status. */
 static int
-metadata_build(const struct client_args *args, struct buf *out, json_t **tree)
+metadata_build(const struct command_args *args, struct buf *out, json_t **tree)
 {
     enum status st;
 
@@ -129,8 +130,9 @@ metadata_build(const struct client_args *args, struct buf *out, json_t **tree)
         const struct setting s = setting_of(args->words[i]);
 
         if (s.value.len == 0)
-            return client_misused(args, "%.200s has no value. An empty text is '\"\"'",
-                                  args->words[i]);
+            return command_misused(args->name,
+                                   "%.200s has no value. An empty text is '\"\"'",
+                                   args->words[i]);
         json_write_comma(out);
         json_string_write(out, s.name);
         buf_byte(out, ':');
@@ -139,9 +141,10 @@ metadata_build(const struct client_args *args, struct buf *out, json_t **tree)
     buf_byte(out, '}');
     st = out->failed ? ST_NO_MEMORY : json_tree_read(buf_view(out), tree);
     if (st == ST_OK)
-        return CLIENT_GOOD;
-    return st == ST_NO_MEMORY ? client_no_memory()
-                              : client_misused(args, "a name in a value has a NUL");
+        return COMMAND_GOOD;
+    return st == ST_NO_MEMORY
+               ? command_no_memory()
+               : command_misused(args->name, "a name in a value has a NUL");
 }
 
 /* Sends a request about a queue, and prints the error. Returns an exit status. */
@@ -149,7 +152,7 @@ static int
 queue_call(struct client *c, const char *queue, struct client_request *request,
            struct client_response *response)
 {
-    int status = CLIENT_REFUSED;
+    int status = COMMAND_FAILED;
     struct buf path;
 
     *response = (struct client_response){.retry_after_s = -1};
@@ -176,7 +179,7 @@ static int
 existing_check(const struct client *c, const char *queue, json_t *given,
                const json_t *shown)
 {
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
     struct buf others;
     const char *name;
     json_t *value;
@@ -196,11 +199,11 @@ existing_check(const struct client *c, const char *queue, json_t *given,
     if (others.len > 0) {
         buf_byte(&others, '\0');
         status = others.failed
-                     ? client_no_memory()
-                     : client_fails(CLIENT_REFUSED,
-                                    "queue %s exists with other settings (%s). claimd "
-                                    "set changes them",
-                                    queue, others.data);
+                     ? command_no_memory()
+                     : command_fails(COMMAND_FAILED,
+                                     "queue %s exists with other settings (%s). claimd "
+                                     "set changes them",
+                                     queue, others.data);
     }
     buf_fini(&others);
     return status;
@@ -215,11 +218,11 @@ created_print(struct client *c, const char *queue, json_t *given,
     struct client_response response;
     int status = queue_call(c, queue, &request, &response);
 
-    if (status == CLIENT_GOOD && put->status == 204)
+    if (status == COMMAND_GOOD && put->status == 204)
         status = existing_check(c, queue, given, response.document);
-    if (status == CLIENT_GOOD) {
+    if (status == COMMAND_GOOD) {
         for (size_t i = 0; i < put->warning_count && put->status != 204; i++)
-            client_warns(put->warnings[i]);
+            command_warns(put->warnings[i]);
         status = settings_print(c, queue, &response);
     }
     client_response_free(&response);
@@ -227,8 +230,9 @@ created_print(struct client *c, const char *queue, json_t *given,
 }
 
 static int
-run_create(struct client *c, const struct client_args *args)
+run_create(const struct command_args *args)
 {
+    struct client *c = args->context;
     struct client_request request = {.method = "PUT"};
     struct client_response response;
     int status = settings_check(args);
@@ -236,15 +240,15 @@ run_create(struct client *c, const struct client_args *args)
     struct buf metadata;
 
     buf_init(&metadata, c->mem);
-    if (status == CLIENT_GOOD)
+    if (status == COMMAND_GOOD)
         status = metadata_build(args, &metadata, &given);
-    if (status == CLIENT_GOOD) {
+    if (status == COMMAND_GOOD) {
         request.body = buf_view(&metadata);
         /* Of a queue that exists, warnings are about settings that it may not have. */
         c->quiet = true;
         status = queue_call(c, args->words[0], &request, &response);
         c->quiet = false;
-        if (status == CLIENT_GOOD)
+        if (status == COMMAND_GOOD)
             status = created_print(c, args->words[0], given, &response);
         client_response_free(&response);
     }
@@ -253,21 +257,22 @@ run_create(struct client *c, const struct client_args *args)
     return status;
 }
 
-const struct client_command client_create = {
+const struct command client_create = {
     .about =
         "Creates a queue with settings, and prints them with the defaults of the others. "
         "The members are those of the API (docs/api.md 7.3), and all others are yours. A "
         "value that is JSON stays JSON. Any other text becomes a string.\n\n"
         "If the queue exists with these settings, the command succeeds. If it has other "
         "ones, the command changes nothing and fails: use `claimd set`.",
-    .options = {{NULL, NULL, NULL}},
     .example = "claimd create jobs _max_claim_count=5 _dead_letter_queue=dead "
                "--project demo",
     .least = 1,
     .most = SIZE_MAX,
     .needs = "a queue",
-    .refused = "The queue exists with other settings, the server refused the request, or "
-               "the output could not be written.",
+    .statuses =
+        {[COMMAND_FAILED] =
+             "The queue exists with other settings, the server refused the request, or "
+             "the output could not be written."},
     .run = run_create};
 
 /* ------------------------------------------------------------------ set */
@@ -291,7 +296,7 @@ pointer_write(struct buf *out, struct bytes name, struct mem *mem)
 }
 
 static void
-patch_write(struct buf *out, const struct client_args *args, struct mem *mem)
+patch_write(struct buf *out, const struct command_args *args, struct mem *mem)
 {
     buf_byte(out, '[');
     for (size_t i = 1; i < args->count; i++) {
@@ -310,8 +315,9 @@ patch_write(struct buf *out, const struct client_args *args, struct mem *mem)
 }
 
 static int
-run_set(struct client *c, const struct client_args *args)
+run_set(const struct command_args *args)
 {
+    struct client *c = args->context;
     struct client_request request = {
         .method = "PATCH",
         .type = "application/openstack-messaging-v2.0-json-patch",
@@ -320,16 +326,16 @@ run_set(struct client *c, const struct client_args *args)
     int status = settings_check(args);
     struct buf patch;
 
-    if (status != CLIENT_GOOD)
+    if (status != COMMAND_GOOD)
         return status;
     buf_init(&patch, c->mem);
     patch_write(&patch, args, c->mem);
     request.body = buf_view(&patch);
     if (patch.failed) {
-        status = client_no_memory();
+        status = command_no_memory();
     } else {
         status = queue_call(c, args->words[0], &request, &response);
-        if (status == CLIENT_GOOD)
+        if (status == COMMAND_GOOD)
             status = settings_print(c, args->words[0], &response);
         client_response_free(&response);
     }
@@ -337,16 +343,17 @@ run_set(struct client *c, const struct client_args *args)
     return status;
 }
 
-const struct client_command client_set = {
+const struct command client_set = {
     .about = "Changes the named settings of a queue, all or none, and leaves the others. "
              "It prints all settings. Without MEMBER=VALUE it only prints them.\n\n"
              "The members and values are those of `claimd create`. `MEMBER=` without a "
              "value removes a member. A member of the API then has its default.",
-    .options = {{NULL, NULL, NULL}},
     .example = "claimd set jobs _default_message_ttl=86400 team= --project demo",
     .least = 1,
     .most = SIZE_MAX,
     .needs = "a queue",
-    .refused = "The queue or a member to remove does not exist, the server refused the "
-               "request, or the output could not be written.",
+    .statuses =
+        {[COMMAND_FAILED] =
+             "The queue or a member to remove does not exist, the server refused the "
+             "request, or the output could not be written."},
     .run = run_set};

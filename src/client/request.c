@@ -91,17 +91,17 @@ transfer_failed(const struct client *c, const struct reading *r, CURLcode code,
                 const char *text)
 {
     if (r->too_large)
-        return response_fails(r->out, CLIENT_UNAVAILABLE,
+        return response_fails(r->out, COMMAND_UNAVAILABLE,
                               "the response of %s is larger than 64 MiB", c->url);
     if (r->out->body.failed || code == CURLE_OUT_OF_MEMORY)
-        return response_fails(r->out, CLIENT_REFUSED, "out of memory");
+        return response_fails(r->out, COMMAND_FAILED, "out of memory");
     if (code == CURLE_OPERATION_TIMEDOUT)
-        return response_fails(r->out, CLIENT_UNAVAILABLE,
+        return response_fails(r->out, COMMAND_UNAVAILABLE,
                               "%s does not respond within %ld s", c->url,
                               c->timeout_ms / 1000);
     if (code == CURLE_COULDNT_CONNECT && strncmp(c->url, "unix:", 5) == 0)
         text = "no server listens on this socket";
-    return response_fails(r->out, CLIENT_UNAVAILABLE, "%s does not respond: %s", c->url,
+    return response_fails(r->out, COMMAND_UNAVAILABLE, "%s does not respond: %s", c->url,
                           text[0] == '\0' ? curl_easy_strerror(code) : text);
 }
 
@@ -115,10 +115,10 @@ refused(const struct client *c, struct client_response *response)
 
     if (title == NULL && text == NULL)
         return response_fails(
-            response, CLIENT_REFUSED, "%s responds with status %ld%s", c->url,
+            response, COMMAND_FAILED, "%s responds with status %ld%s", c->url,
             response->status,
             response->status == 406 || response->status < 400 ? "" : ". Is it a claimd?");
-    return response_fails(response, CLIENT_REFUSED, "%s%s%s (status %ld)",
+    return response_fails(response, COMMAND_FAILED, "%s%s%s (status %ld)",
                           title == NULL ? "" : title,
                           title == NULL || text == NULL ? "" : ": ",
                           text == NULL ? "" : text, response->status);
@@ -148,18 +148,18 @@ read_document(const struct client *c, const struct client_request *q,
     if (body.len > 0 && !(q->text && response->status == 200))
         st = json_tree_read(body, &response->document);
     if (st == ST_NO_MEMORY)
-        return response_fails(response, CLIENT_REFUSED, "out of memory");
+        return response_fails(response, COMMAND_FAILED, "out of memory");
     if (response->status < 200 || response->status > 299)
         return refused(c, response);
     if (st != ST_OK)
-        return response_fails(response, CLIENT_UNAVAILABLE,
+        return response_fails(response, COMMAND_UNAVAILABLE,
                               "the response of %s is no JSON document. Is it a claimd?",
                               c->url);
     if (!is_expected(q, response))
         return response_fails(
-            response, CLIENT_UNAVAILABLE,
+            response, COMMAND_UNAVAILABLE,
             "the response of %s is not the expected one. Is it a claimd?", c->url);
-    return CLIENT_GOOD;
+    return COMMAND_GOOD;
 }
 
 /* ------------------------------------------------------------------ sending */
@@ -239,7 +239,7 @@ client_send(struct client *c, const struct client_request *q,
         return transfer_failed(c, &r, code, text);
     (void)curl_easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &response->status);
     for (size_t i = 0; i < response->warning_count && !c->quiet; i++)
-        client_warns(response->warnings[i]);
+        command_warns(response->warnings[i]);
     return read_document(c, q, response);
 }
 
@@ -249,7 +249,7 @@ client_call(struct client *c, const struct client_request *q,
 {
     const int status = client_send(c, q, response);
 
-    return status == CLIENT_GOOD ? status : client_fails(status, "%s", response->error);
+    return status == COMMAND_GOOD ? status : command_fails(status, "%s", response->error);
 }
 
 int
@@ -257,7 +257,7 @@ client_check_queue(struct client *c, const char *queue)
 {
     struct client_request request = {.member = "claims"};
     struct client_response response;
-    int status = CLIENT_GOOD;
+    int status = COMMAND_GOOD;
     struct buf path;
 
     buf_init(&path, c->mem);
@@ -269,7 +269,7 @@ client_check_queue(struct client *c, const char *queue)
     if (!path.failed) {
         (void)client_send(c, &request, &response);
         if (response.status == 404)
-            status = client_fails(CLIENT_REFUSED, "%s", response.error);
+            status = command_fails(COMMAND_FAILED, "%s", response.error);
         client_response_free(&response);
     }
     buf_fini(&path);

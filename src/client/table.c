@@ -1,5 +1,6 @@
 #include "client/table.h"
 
+#include "claimd/base/utf8.h"
 #include "claimd/json/tree.h"
 #include "client/text.h"
 
@@ -38,7 +39,7 @@ void
 table_text(struct table *t, struct bytes text)
 {
     if (bytes_present(text))
-        text_escape(&t->text, text);
+        utf8_escape(&t->text, text);
     else
         buf_byte(&t->text, '-');
     end_cell(t);

@@ -6,45 +6,6 @@
 #include <stdlib.h>
 #include <wchar.h>
 
-static void
-escape(struct buf *out, struct bytes text, bool json)
-{
-    while (text.len > 0) {
-        uint32_t point = 0;
-        size_t len = utf8_next(text, &point);
-
-        if (len == 0) {
-            buf_printf(out, "\\x%02x", (unsigned)(unsigned char)text.data[0]);
-            len = 1;
-        } else if (!utf8_is_control(point)) {
-            buf_add(out, text.data, len);
-        } else if (point == '\n' || point == '\t' || point == '\r') {
-            if (json) { /* between values, because strings cannot have it */
-                buf_byte(out, ' ');
-                text = bytes_of(text.data + 1, text.len - 1);
-                continue;
-            }
-            buf_byte(out, '\\');
-            buf_byte(out, point == '\n' ? 'n' : point == '\t' ? 't' : 'r');
-        } else {
-            buf_printf(out, "\\u%04x", (unsigned)point);
-        }
-        text = bytes_of(text.data + len, text.len - len);
-    }
-}
-
-void
-text_escape(struct buf *out, struct bytes text)
-{
-    escape(out, text, false);
-}
-
-void
-text_escape_json(struct buf *out, struct bytes document)
-{
-    escape(out, document, true);
-}
-
 /* Columns of the character at the begin, and its length in bytes. */
 static size_t
 char_columns(struct bytes text, size_t *len)

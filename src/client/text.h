@@ -9,15 +9,6 @@
 
 #include "claimd/base/buf.h"
 
-/*
- * Appends a text in which nothing commands a terminal: control characters (also those above U+0080) and those
- * that change the direction of text become \n, \t, \r or \uXXXX, and bytes that are not UTF-8 become \xXX.
- */
-void text_escape(struct buf *out, struct bytes text);
-
-/* The same for a JSON document, which remains the same document, in one line. */
-void text_escape_json(struct buf *out, struct bytes document);
-
 /* Columns that an escaped text needs on a terminal. */
 size_t text_width(struct bytes text);
 

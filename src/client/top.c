@@ -14,6 +14,7 @@
 #include "client/top_model.h"
 
 #include "claimd/base/clock.h"
+#include "claimd/base/utf8.h"
 #include "claimd/json/string.h"
 
 #include <ncurses.h>
@@ -78,7 +79,7 @@ static bool
 top_send(struct top *t, struct client_request *request, struct buf *path,
          struct client_response *response)
 {
-    int status = CLIENT_REFUSED;
+    int status = COMMAND_FAILED;
 
     *response = (struct client_response){.retry_after_s = -1};
     buf_byte(path, '\0');
@@ -87,11 +88,11 @@ top_send(struct top *t, struct client_request *request, struct buf *path,
         request->project = t->project;
     if (!path->failed)
         status = client_send(t->client, request, response);
-    if (status != CLIENT_GOOD)
+    if (status != COMMAND_GOOD)
         (void)snprintf(t->notice, sizeof(t->notice), "%s",
                        path->failed ? "out of memory" : response->error);
     buf_fini(path);
-    return status == CLIENT_GOOD;
+    return status == COMMAND_GOOD;
 }
 
 /* Requests a document with this member into *out. The old one stays if there is no response. `behind`: below the
@@ -184,7 +185,7 @@ request_row_history(struct top *t)
     buf_byte(&path, '\0');
     request.path = path.data;
     request.project = top_row_text(row, "project");
-    if (!path.failed && client_send(t->client, &request, &response) == CLIENT_GOOD)
+    if (!path.failed && client_send(t->client, &request, &response) == COMMAND_GOOD)
         top_row_add_history(row, response.document);
     client_response_free(&response);
     buf_fini(&path);
@@ -267,7 +268,7 @@ put_line(struct top *t, int row, attr_t attributes, const char *format, ...)
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     buf_init(&escaped, t->client->mem);
-    text_escape(&escaped, bytes_str(text));
+    utf8_escape(&escaped, bytes_str(text));
     put_bytes(t, row, buf_view(&escaped), attributes);
     buf_fini(&escaped);
 }
@@ -752,8 +753,8 @@ top_run(struct top *t)
         (void)sigaction(signals[i], &noted, NULL); /* curses leaves them alone then */
     screen = newterm(NULL, stdout, stdin);
     if (screen == NULL)
-        return client_fails(CLIENT_REFUSED,
-                            "the type of the terminal is unknown. Set TERM");
+        return command_fails(COMMAND_FAILED,
+                             "the type of the terminal is unknown. Set TERM");
     (void)set_escdelay(25);
     (void)cbreak();
     (void)noecho();
@@ -767,12 +768,12 @@ top_run(struct top *t)
         (void)signal(top_signal, SIG_DFL);
         (void)raise(top_signal);
     }
-    return CLIENT_GOOD;
+    return COMMAND_GOOD;
 }
 
 /* Reads the order. False after an error message. */
 static bool
-read_sort(const struct client_args *args, enum top_sort *sort)
+read_sort(const struct command_args *args, enum top_sort *sort)
 {
     const char *text = args->values[TOP_SORT];
 
@@ -783,14 +784,16 @@ read_sort(const struct client_args *args, enum top_sort *sort)
         }
     if (text == NULL)
         return true;
-    (void)client_misused(
-        args, "--sort is %.64s. It must be oldest_ready, ready, claimed or name", text);
+    (void)command_misused(
+        args->name, "--sort is %.64s. It must be oldest_ready, ready, claimed or name",
+        text);
     return false;
 }
 
 static int
-run_top(struct client *c, const struct client_args *args)
+run_top(const struct command_args *args)
 {
+    struct client *c = args->context;
     const struct client_request first = {.path = "/claimd/queues?limit=1",
                                          .member = "queues"};
     const char *filter = args->values[TOP_Q];
@@ -801,18 +804,18 @@ run_top(struct client *c, const struct client_args *args)
 
     if (!read_sort(args, &t.sort) ||
         !args_duration(args, TOP_INTERVAL, 1, 3600, &interval_s))
-        return CLIENT_USAGE;
+        return COMMAND_USAGE;
     c->quiet = true;
     if (c->json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        return client_misused(args,
-                              "top needs a terminal. Use claimd queues for other output");
+        return command_misused(
+            args->name, "top needs a terminal. Use claimd queues for other output");
     if (filter != NULL)
         (void)snprintf(t.filter, sizeof(t.filter), "%s", filter);
     if (c->timeout_ms > REQUEST_MS)
         c->timeout_ms = REQUEST_MS;
     status = client_call(c, &first, &response); /* an error now ends the command */
     client_response_free(&response);
-    if (status != CLIENT_GOOD)
+    if (status != COMMAND_GOOD)
         return status;
     t.interval_ms = interval_s * 1000;
     top_model_init(&t.model, c->mem);
@@ -826,7 +829,7 @@ run_top(struct client *c, const struct client_args *args)
     return status;
 }
 
-const struct client_command client_top = {
+const struct command client_top = {
     .about = "Shows queues on a full screen, the most urgent one first, and refreshes it "
              "every second. "
              "Enter shows the claims, the messages and the history of a queue, and for a "

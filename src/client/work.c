@@ -34,7 +34,7 @@ is_queue_name(const char *name)
 
 /* Reads the options. Returns an exit status. */
 static int
-read_options(const struct client *c, const struct client_args *args,
+read_options(const struct client *c, const struct command_args *args,
              struct work_options *o)
 {
     const char *backoff = args->values[WORK_BACKOFF], *url = args->values[WORK_HTTP];
@@ -46,32 +46,32 @@ read_options(const struct client *c, const struct client_args *args,
         !args_duration(args, WORK_GRACE, 0, TIME_MOST_S, &o->grace_s) ||
         !args_duration(args, WORK_GIVE_UP, 1, TIME_MOST_S, &o->give_up_s) ||
         !args_number(args, WORK_MAX_JOBS, 1, INT64_MAX, &o->max_jobs))
-        return CLIENT_USAGE;
+        return COMMAND_USAGE;
     if (c->json)
-        return client_misused(
-            args,
+        return command_misused(
+            args->name,
             "--json has no effect on work, which prints only what its commands print");
     if (backoff != NULL && !backoff_parse(&o->backoff, backoff))
-        return client_misused(
-            args,
+        return command_misused(
+            args->name,
             "--backoff is %.64s. It must be BASE or BASE,MOST, in seconds "
             "from 0 to %d",
             backoff, BACKOFF_MOST_S);
     if (url != NULL && strncasecmp(url, "http://", 7) != 0 &&
         strncasecmp(url, "https://", 8) != 0)
-        return client_misused(
-            args,
+        return command_misused(
+            args->name,
             "--http is %.200s. It must be a URL that begins with http:// or https://",
             url);
     if (args->values[WORK_HEALTH] != NULL && url == NULL)
-        return client_misused(args, "--health is for the service of --http");
-    return CLIENT_GOOD;
+        return command_misused(args->name, "--health is for the service of --http");
+    return COMMAND_GOOD;
 }
 
 /* Checks the URLs of the service, before a message is claimed. health: space for the URL of --health. Returns an exit
  * status. */
 static int
-check_service(const struct client_args *args, struct work_options *o,
+check_service(const struct command_args *args, struct work_options *o,
               char health[CLIENT_URL_MOST])
 {
     const char *path = args->values[WORK_HEALTH], *why = url_check(o->service);
@@ -79,25 +79,26 @@ check_service(const struct client_args *args, struct work_options *o,
     char name[SERVICE_NAME_MOST + 1];
 
     if (why != NULL)
-        return client_fails(CLIENT_UNAVAILABLE, "--http: %.200s cannot work: %s",
-                            user_end != NULL ? user_end + 1 : o->service, why);
+        return command_fails(COMMAND_UNAVAILABLE, "--http: %.200s cannot work: %s",
+                             user_end != NULL ? user_end + 1 : o->service, why);
     if (path != NULL && !url_of_path(health, CLIENT_URL_MOST, o->service, path))
-        return client_misused(
-            args, "--health is %.200s. It must be a path that begins with one slash",
-            path);
+        return command_misused(
+            args->name,
+            "--health is %.200s. It must be a path that begins with one slash", path);
     if (path != NULL)
         o->health = health;
     url_describe(name, o->service);
     if (url_host_is_unknown(o->service))
-        return client_fails(CLIENT_UNAVAILABLE,
-                            "--http: %s cannot work: there is no host of this name",
-                            name);
-    return CLIENT_GOOD;
+        return command_fails(COMMAND_UNAVAILABLE,
+                             "--http: %s cannot work: there is no host of this name",
+                             name);
+    return COMMAND_GOOD;
 }
 
 static int
-run_work(struct client *c, const struct client_args *args)
+run_work(const struct command_args *args)
 {
+    struct client *c = args->context;
     struct work_options o = {.queues = (const char *const *)args->words,
                              .queue_count = args->before_dashes,
                              .parallel = 1,
@@ -112,41 +113,36 @@ run_work(struct client *c, const struct client_args *args)
     char health[CLIENT_URL_MOST];
     int status = read_options(c, args, &o);
 
-    if (status != CLIENT_GOOD)
+    if (status != COMMAND_GOOD)
         return status;
     if (args->count > args->before_dashes)
         o.command = args->words + args->before_dashes;
     if ((o.command == NULL) == (o.service == NULL))
-        return client_misused(args, o.command == NULL
-                                        ? "work needs a command behind --, or --http"
-                                        : "work takes either a command or --http");
+        return command_misused(
+            args->name, o.command == NULL ? "work needs a command behind --, or --http"
+                                          : "work takes either a command or --http");
     if (o.queue_count == 0 || o.queue_count > WORK_QUEUES_MOST)
-        return client_misused(args, "work needs 1 to %d queues", WORK_QUEUES_MOST);
+        return command_misused(args->name, "work needs 1 to %d queues", WORK_QUEUES_MOST);
     for (size_t i = 0; i < o.queue_count; i++)
         if (!is_queue_name(o.queues[i]))
-            return client_misused(
-                args,
+            return command_misused(
+                args->name,
                 "%.80s is no name of a queue. A name has 1 to %d characters "
                 "from A-Z a-z 0-9 _ - .",
                 o.queues[i], QUEUE_NAME_MOST);
     if (o.service != NULL)
         status = check_service(args, &o, health);
-    return status == CLIENT_GOOD ? work_run(&o, c) : status;
+    return status == COMMAND_GOOD ? work_run(&o, c) : status;
 }
 
-static const struct client_status work_statuses[] = {
-    {CLIENT_GOOD, "`claimd work` ended by SIGTERM, `--max-jobs` or `--exit-when-empty`. "
-                  "Jobs may have failed."},
-    {CLIENT_REFUSED, "The server refused a request, or there is no memory."},
-    {CLIENT_USAGE, "The arguments are wrong."},
-    {CLIENT_UNAVAILABLE,
+static const struct command_text work_other_statuses[] = {
+    {"69",
      "The command cannot run, or the URL of `--http` cannot work. The server is no "
-     "claimd. "
-     "The server or the service was away for `--give-up`. The server did not confirm the "
-     "last results."},
-    {0, NULL}};
+     "claimd. The server or the "
+     "service was away for `--give-up`. The server did not confirm the last results."},
+    {NULL, NULL}};
 
-const struct client_command client_work = {
+const struct command client_work = {
     .about =
         "Runs a command for each message of the queues. The command gets the body on "
         "standard input, and "
@@ -215,5 +211,8 @@ const struct client_command client_work = {
     .least = 1,
     .most = SIZE_MAX,
     .needs = "a queue",
-    .statuses = work_statuses,
+    .statuses = {"`claimd work` ended by SIGTERM, `--max-jobs` or `--exit-when-empty`. "
+                 "Jobs may have failed.",
+                 "The server refused a request, or there is no memory."},
+    .other_statuses = work_other_statuses,
     .run = run_work};

@@ -29,7 +29,7 @@ job_ended(struct runner *r, struct work_job *j)
     if (j->outcome.kind != OUTCOME_BROKEN)
         return; /* the response to its finish request tells the rest */
     log_job(j, j->outcome.reason[0] != '\0' ? j->outcome.reason : j->outcome.what);
-    runner_stop(r, CLIENT_UNAVAILABLE);
+    runner_stop(r, COMMAND_UNAVAILABLE);
 }
 
 static struct attempt

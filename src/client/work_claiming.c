@@ -259,7 +259,7 @@ claim_received(struct runner *r, struct transfer *t)
         work_log("the server does not know finish requests. `claimd work` needs the same "
                  "version of the server");
         work_claim_free(r->mem, c);
-        runner_stop(r, CLIENT_REFUSED);
+        runner_stop(r, COMMAND_FAILED);
         return;
     }
     r->pause_ms = 0;

@@ -88,7 +88,7 @@ on_health(struct runner *r)
                            t->error);
         if (t->unusable && !r->service.worked) {
             work_log("%s", why);
-            runner_stop(r, CLIENT_UNAVAILABLE);
+            runner_stop(r, COMMAND_UNAVAILABLE);
         } else {
             health_fail(r, t->retry_after_s, why);
         }

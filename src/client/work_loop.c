@@ -174,7 +174,7 @@ give_up_tick(struct runner *r)
         return end_ms;
     work_log("giving up, because the %s is away for %lld s",
              is_server ? "server" : "service", (long long)r->o->give_up_s);
-    runner_stop(r, CLIENT_UNAVAILABLE);
+    runner_stop(r, COMMAND_UNAVAILABLE);
     return r->now_ms;
 }
 
@@ -284,7 +284,7 @@ work_run(const struct work_options *o, const struct client *server)
     if (r.mem == NULL || fds == NULL || !process_reserve_descriptors() ||
         !signals_open(&r) || !commands_open(&r) || !transfers_init(&r.transfers, r.mem)) {
         work_log("cannot start: %s", errno == ENOSYS ? NO_SUBREAPERS : strerror(errno));
-        r.status = CLIENT_REFUSED;
+        r.status = COMMAND_FAILED;
     } else {
         transfer_init(&r.poll, r.mem, TRANSFER_CLAIM, NULL);
         transfer_init(&r.health, r.mem, TRANSFER_HEALTH, NULL);
@@ -296,6 +296,6 @@ work_run(const struct work_options *o, const struct client *server)
     free(fds);
     mem_destroy(r.mem);
     if (r.unconfirmed && r.status == 0)
-        r.status = CLIENT_UNAVAILABLE;
+        r.status = COMMAND_UNAVAILABLE;
     return r.status;
 }

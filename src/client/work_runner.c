@@ -187,5 +187,5 @@ server_refused(struct runner *r, const struct transfer *t, const char *request)
     work_log(is_refusal ? "the server refuses %s: %s"
                         : "the response to %s is not one of claimd: %s",
              request, why);
-    runner_stop(r, is_refusal ? CLIENT_REFUSED : CLIENT_UNAVAILABLE);
+    runner_stop(r, is_refusal ? COMMAND_FAILED : COMMAND_UNAVAILABLE);
 }

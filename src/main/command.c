@@ -6,46 +6,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Prints one line; misused: names the help of this command; NULL: no help. */
-static void __attribute__((format(printf, 2, 0)))
-print_failure(const struct command *misused, const char *format, va_list args)
-{
-    struct config_errors errors = {.to = stderr};
-    char line[JOURNAL_ERROR_CAP + 256];
-
-    (void)vsnprintf(line, sizeof(line), format, args);
-    (void)fflush(stdout); /* keep the order of both outputs */
-    if (misused != NULL)
-        config_error(&errors, "%s. See claimd %s --help", line, misused->name);
-    else
-        config_error(&errors, "%s", line);
-}
-
-int
-command_fails(int status, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    print_failure(NULL, format, args);
-    va_end(args);
-    return status;
-}
-
-int
-command_misused(const struct command *command, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    print_failure(command, format, args);
-    va_end(args);
-    return COMMAND_USAGE;
-}
 
 struct disk *
 command_open_dir(const char *path, bool make)

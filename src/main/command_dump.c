@@ -54,7 +54,7 @@ web_client_close(struct web_client *c)
 
 /* Checks the URL of a command (NULL: the default). Returns an exit status. */
 static int
-check_url(const struct command *command, const char *url)
+check_url(const char *command, const char *url)
 {
     char why[SERVER_URL_WHY_CAP];
 
@@ -322,10 +322,10 @@ run_dump(const struct command_args *args)
         return command_fails(COMMAND_FAILED, "standard output is closed");
     if (journal != NULL &&
         (args->values[URL] != NULL || args->values[DUMP_TOKEN_FILE] != NULL))
-        return command_misused(&command_dump,
+        return command_misused("dump",
                                "--journal cannot be used with --url or --token-file");
     if (journal == NULL) {
-        status = check_url(&command_dump, args->values[URL]);
+        status = check_url("dump", args->values[URL]);
         return status == COMMAND_GOOD ? dump_server(args) : status;
     }
     if (command_journal_open(&j, journal,
@@ -337,9 +337,6 @@ run_dump(const struct command_args *args)
 }
 
 const struct command command_dump = {
-    .name = "dump",
-    .synopsis = "dump [OPTION]...",
-    .summary = "Write all that a server has as lines of JSON.",
     .usages = {"dump [--url URL] [--token-file FILE] [--project P]",
                "dump --journal DIR [--project P]"},
     .about =
@@ -358,8 +355,8 @@ const struct command command_dump = {
     .example = "claimd dump --url http://127.0.0.1:8888 > claimd.dump",
     .statuses =
         {"The dump is complete. Its last line contains the number of lines before it.",
-         "The dump could not be read or written completely.", "The arguments are wrong.",
-         "The journal is damaged."},
+         "The dump could not be read or written completely.",
+         [COMMAND_DAMAGED] = "The journal is damaged."},
     .run = run_dump};
 
 /* ------------------------------------------------------------------ load */
@@ -508,10 +505,9 @@ run_load(const struct command_args *args)
     int status;
 
     if (existing != NULL && !replace && strcmp(existing, "refuse") != 0)
-        return command_misused(&command_load,
-                               "--existing is \"%s\". It must be refuse or replace",
-                               existing);
-    status = check_url(&command_load, args->values[URL]);
+        return command_misused(
+            "load", "--existing is \"%s\". It must be refuse or replace", existing);
+    status = check_url("load", args->values[URL]);
     if (status != COMMAND_GOOD)
         return status;
     if (!web_client_open(&c, args->values[URL], args->values[LOAD_TOKEN_FILE], args->mem))
@@ -528,9 +524,6 @@ run_load(const struct command_args *args)
 }
 
 const struct command command_load = {
-    .name = "load",
-    .synopsis = "load [OPTION]...",
-    .summary = "Load a dump into a server.",
     .usages = {"load [--url URL] [--token-file FILE] [--existing refuse|replace]"},
     .about =
         "Reads the lines of `claimd dump` from standard input and loads them into a "
@@ -546,6 +539,5 @@ const struct command command_load = {
                  "How to treat a queue that already exists. Default: refuse"}},
     .example = "claimd load --url http://127.0.0.1:8888 < claimd.dump",
     .statuses = {"Everything is loaded.",
-                 "The server refused a line, or the dump is incomplete.",
-                 "The arguments are wrong."},
+                 "The server refused a line, or the dump is incomplete."},
     .run = run_load};

@@ -186,12 +186,12 @@ read_address(const char *text, char out[LISTEN_ADDRESS_CAP])
 
     if (strncmp(text, tls, sizeof(tls) - 1) == 0)
         return command_misused(
-            &command_health, "the command speaks plain HTTP, not TLS. Name an address of "
-                             "the server without TLS, or add one to listen, such as "
-                             "metrics:127.0.0.1:9188");
+            "health", "the command speaks plain HTTP, not TLS. Name an address of "
+                      "the server without TLS, or add one to listen, such as "
+                      "metrics:127.0.0.1:9188");
     if (path != NULL && strcmp(path, "/") != 0 && strcmp(path, "/readyz") != 0)
         return command_misused(
-            &command_health,
+            "health",
             "the command requests /readyz, so the address must have no "
             "path, not \"%.100s\"",
             path);
@@ -243,17 +243,14 @@ run_health(const struct command_args *args)
     struct listen_list list;
     int status;
 
-    if (args->positional[0] == NULL)
+    if (args->words[0] == NULL)
         status = find_address(args->values[0], &list, &address);
     else
-        status = read_address(args->positional[0], given);
+        status = read_address(args->words[0], given);
     return status == COMMAND_GOOD ? check_server(address, args->mem) : status;
 }
 
 const struct command command_health = {
-    .name = "health",
-    .synopsis = "health [ADDRESS]",
-    .summary = "Check whether a server is ready.",
     .usages = {"health [--config FILE]", "health ADDRESS"},
     .about =
         "Requests /readyz of the claimd at ADDRESS, which is HOST:PORT, [IPv6]:PORT, "
@@ -266,8 +263,7 @@ const struct command command_health = {
     .options = {{"--config", "FILE", "Configuration file of the server"}},
     .example = "claimd health 127.0.0.1:8888",
     .statuses = {"The server is ready.",
-                 "The server is not ready, or it does not respond.",
-                 "The arguments are wrong."},
-    .max_args = 1,
+                 "The server is not ready, or it does not respond."},
+    .most = 1,
     .needs = "an address",
     .run = run_health};

@@ -129,8 +129,7 @@ run_verify(const struct command_args *args)
     struct command_journal j;
     int status = COMMAND_FAILED;
 
-    if (command_journal_open(&j, args->positional[0],
-                             "Verify a copy made by claimd backup"))
+    if (command_journal_open(&j, args->words[0], "Verify a copy made by claimd backup"))
         status = verify_journal(j.disk, j.path);
     if (out != NULL && (status == COMMAND_GOOD || status == COMMAND_DAMAGED) &&
         salvage_journal(j.disk, out) != COMMAND_GOOD)
@@ -140,10 +139,6 @@ run_verify(const struct command_args *args)
 }
 
 const struct command command_verify = {
-    .name = "verify",
-    .synopsis = "verify DIR [--salvage OUT]",
-    .summary = "Check a journal, and save what is intact.",
-    .usages = {"verify DIR [--salvage OUT]"},
     .about =
         "Reads the journal in DIR and reports whether it is complete: a line for each "
         "segment and for each damaged part, what a start would recover, and a verdict. "
@@ -155,10 +150,10 @@ const struct command command_verify = {
     .example = "claimd verify /var/lib/claimd --salvage /var/lib/claimd-salvaged",
     .statuses = {"The journal is good. A torn last frame after a crash is no damage.",
                  "The journal cannot be read, or a process uses it.",
-                 "The arguments are wrong.",
-                 "The journal is damaged, even if --salvage saved a part."},
-    .max_args = 1,
-    .min_args = 1,
+                 [COMMAND_DAMAGED] =
+                     "The journal is damaged, even if --salvage saved a part."},
+    .most = 1,
+    .least = 1,
     .needs = "a directory",
     .run = run_verify};
 
@@ -181,9 +176,8 @@ link_segment(void *arg, const char *name)
 static int
 copy_journal(struct disk *from, struct disk *to, const struct command_args *args)
 {
-    struct folders folders = {
-        open(args->positional[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-        open(args->positional[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    struct folders folders = {open(args->words[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                              open(args->words[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     struct journal_linker linker = {.link = link_segment, .arg = &folders};
     struct journal_backup_result made;
     char error[JOURNAL_ERROR_CAP];
@@ -197,10 +191,10 @@ copy_journal(struct disk *from, struct disk *to, const struct command_args *args
     if (folders.to >= 0)
         (void)close(folders.to);
     if (st != ST_OK)
-        return command_fails(COMMAND_FAILED, "%s: %s", args->positional[0], error);
+        return command_fails(COMMAND_FAILED, "%s: %s", args->words[0], error);
     (void)printf("%s has %" PRIu64 " segments up to LSN %" PRIu64 ", %" PRIu64
                  " linked, %" PRIu64 " bytes copied\n",
-                 args->positional[1], made.segments,
+                 args->words[1], made.segments,
                  made.next_lsn == 0 ? 0 : made.next_lsn - 1, made.linked,
                  made.copied_bytes);
     if (made.restarts > 0)
@@ -214,8 +208,8 @@ copy_journal(struct disk *from, struct disk *to, const struct command_args *args
 static int
 run_backup(const struct command_args *args)
 {
-    struct disk *from = command_open_dir(args->positional[0], false);
-    struct disk *to = from == NULL ? NULL : command_open_empty_dir(args->positional[1]);
+    struct disk *from = command_open_dir(args->words[0], false);
+    struct disk *to = from == NULL ? NULL : command_open_empty_dir(args->words[1]);
     int status = COMMAND_FAILED;
 
     if (to != NULL)
@@ -226,10 +220,6 @@ run_backup(const struct command_args *args)
 }
 
 const struct command command_backup = {
-    .name = "backup",
-    .synopsis = "backup DIR OUT",
-    .summary = "Copy a journal, even while claimd writes it.",
-    .usages = {"backup DIR OUT"},
     .about =
         "Copies the journal in DIR to OUT, a new or empty directory. A claimd may write "
         "DIR meanwhile. The copy contains every change that claimd acknowledged before "
@@ -237,8 +227,8 @@ const struct command command_backup = {
         "instead of copied. `claimd verify OUT` checks the copy, and `claimd --journal "
         "OUT` serves it.",
     .example = "claimd backup /var/lib/claimd /srv/claimd-backup",
-    .statuses = {"The copy is complete.", "The copy failed.", "The arguments are wrong."},
-    .max_args = 2,
-    .min_args = 2,
+    .statuses = {"The copy is complete.", "The copy failed."},
+    .most = 2,
+    .least = 2,
     .needs = "two directories",
     .run = run_backup};

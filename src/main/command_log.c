@@ -157,11 +157,11 @@ run_log(const struct command_args *args)
     int status;
 
     if (args->values[2] != NULL && !bytes_to_u64(bytes_str(args->values[2]), &from))
-        return command_misused(&command_log,
+        return command_misused("log",
                                "--from is \"%s\". It must be an LSN, which is a number",
                                args->values[2]);
     buf_init(&p.line, args->mem);
-    if (!command_journal_open(&j, args->positional[0], NULL))
+    if (!command_journal_open(&j, args->words[0], NULL))
         status = COMMAND_FAILED;
     else if (journal_show(j.disk, j.in_use, from, &callbacks, &found, error) != ST_OK)
         status = command_fails(COMMAND_FAILED, "%s: %s", j.path, error);
@@ -177,9 +177,6 @@ run_log(const struct command_args *args)
 }
 
 const struct command command_log = {
-    .name = "log",
-    .synopsis = "log DIR",
-    .summary = "Print a journal, record by record.",
     .usages = {"log DIR [--queue NAME] [--project ID] [--from LSN]"},
     .about =
         "Prints the records of the journal in DIR, one line of JSON each: LSN, time, "
@@ -190,9 +187,9 @@ const struct command command_log = {
                 {"--from", "LSN", "Start at this LSN (log sequence number)."}},
     .example = "claimd log /var/lib/claimd --queue billing",
     .statuses = {"All records were printed.", "The journal could not be read.",
-                 "The arguments are wrong.",
-                 "The journal is damaged. The command skipped the damaged parts."},
-    .max_args = 1,
-    .min_args = 1,
+                 [COMMAND_DAMAGED] =
+                     "The journal is damaged. The command skipped the damaged parts."},
+    .most = 1,
+    .least = 1,
     .needs = "a directory",
     .run = run_log};

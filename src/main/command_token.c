@@ -210,7 +210,7 @@ read_expiry(const char *text, int64_t *out_ms)
     if (token_time_read(bytes_str(text), out_ms) && *out_ms > now_ms)
         return COMMAND_GOOD;
     return command_misused(
-        &command_token,
+        "token",
         "--expires is \"%s\". It must be never, a number of days such as 90d, "
         "or a time in the future such as 2027-03-31T00:00:00Z",
         text);
@@ -232,7 +232,7 @@ line_check(const struct token_line *line, struct mem *mem)
     buf_fini(&text);
     if (st == ST_NO_MEMORY)
         return command_fails(COMMAND_FAILED, "%s", status_text(st));
-    return st == ST_OK ? COMMAND_GOOD : command_misused(&command_token, "%s", why.text);
+    return st == ST_OK ? COMMAND_GOOD : command_misused("token", "%s", why.text);
 }
 
 static int
@@ -245,17 +245,16 @@ line_from_args(struct token_task *t)
     int status;
 
     if (role == NULL)
-        return command_misused(&command_token, "token new needs --role");
+        return command_misused("token", "token new needs --role");
     l->role = role_find(bytes_str(role));
     if (l->role == ROLE_COUNT) {
         (void)role_refuse(bytes_str(role), &why);
-        return command_misused(&command_token, "%s", why.text);
+        return command_misused("token", "%s", why.text);
     }
-    if (strpbrk(t->args->positional[1], " \t") != NULL)
-        return command_misused(&command_token,
-                               "the name is \"%s\". It must not contain spaces",
-                               t->args->positional[1]);
-    l->name = bytes_str(t->args->positional[1]);
+    if (strpbrk(t->args->words[1], " \t") != NULL)
+        return command_misused("token", "the name is \"%s\". It must not contain spaces",
+                               t->args->words[1]);
+    l->name = bytes_str(t->args->words[1]);
     l->projects = bytes_str(projects == NULL ? "*" : projects);
     status = read_expiry(t->args->values[VALUE_EXPIRES], &l->expires_ms);
     return status == COMMAND_GOOD ? line_check(l, t->args->mem) : status;
@@ -279,7 +278,7 @@ token_new(struct token_task *t)
         return command_fails(COMMAND_FAILED,
                              "the token could not be printed and is lost. Revoke %s "
                              "and make another",
-                             t->args->positional[1]);
+                             t->args->words[1]);
     return status;
 }
 
@@ -300,7 +299,7 @@ token_revoke(struct token_task *t)
 {
     return t->found > 0 ? write_file(t)
                         : command_fails(COMMAND_FAILED, "%s has no token %s", t->path,
-                                        t->args->positional[1]);
+                                        t->args->words[1]);
 }
 
 static const struct token_action {
@@ -317,7 +316,7 @@ static const struct token_action {
 static int
 read_lines(struct token_task *t, const struct token_action *action)
 {
-    const char *name = t->args->positional[1];
+    const char *name = t->args->words[1];
     struct bytes rest = t->text;
 
     for (size_t number = 1; rest.len > 0; number++) {
@@ -381,14 +380,14 @@ run_token(const struct command_args *args)
     int status;
 
     for (size_t i = 0; i < sizeof(token_actions) / sizeof(token_actions[0]); i++)
-        if (strcmp(token_actions[i].name, args->positional[0]) == 0)
+        if (strcmp(token_actions[i].name, args->words[0]) == 0)
             action = &token_actions[i];
     if (action == NULL)
-        return command_misused(&command_token,
+        return command_misused("token",
                                "token has no action \"%s\". Use new, list or revoke",
-                               args->positional[0]);
-    if (action->named != (args->positional[1] != NULL))
-        return command_misused(&command_token, "token %s %s", action->name,
+                               args->words[0]);
+    if (action->named != (args->words[1] != NULL))
+        return command_misused("token", "token %s %s", action->name,
                                action->named ? "needs a name" : "takes no name");
     buf_init(&t.next, args->mem);
     status = run_action(&t, action);
@@ -400,9 +399,6 @@ run_token(const struct command_args *args)
 }
 
 const struct command command_token = {
-    .name = "token",
-    .synopsis = "token new|list|revoke",
-    .summary = "Make, list and revoke access tokens.",
     .usages = {"token new NAME --role ROLE [--projects P,P...] [--expires WHEN] "
                "[--tokens FILE]",
                "token list [--tokens FILE]", "token revoke NAME [--tokens FILE]"},
@@ -419,10 +415,9 @@ const struct command command_token = {
                  "2027-03-31T00:00:00Z. Default: never"},
                 {"--tokens", "FILE", "File of tokens. Default: /etc/claimd/tokens"}},
     .example = "claimd token new billing --role worker --expires 90d",
-    .statuses = {"Done.", "The file could not be read or written.",
-                 "The arguments are wrong."},
-    .max_args = 2,
-    .min_args = 1,
+    .statuses = {"Done.", "The file could not be read or written."},
+    .most = 2,
+    .least = 1,
     .needs = "new, list or revoke",
     .actions = "new list revoke",
     .run = run_token};

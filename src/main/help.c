@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------ texts */
 
-static const struct help_entry arguments[] = {
+static const struct command_text arguments[] = {
     {"--config FILE", "Read options from an INI file with lines such as "
                       "max_claim_ttl = 43200."},
     {"--print-config",
@@ -27,7 +27,7 @@ static const struct help_entry arguments[] = {
     {NULL, NULL},
 };
 
-static const struct help_entry signals[] = {
+static const struct command_text signals[] = {
     {"SIGTERM, SIGINT",
      "Stop accepting connections, finish the requests in progress within "
      "`drain_seconds`, and exit. A second signal, at least one second later, exits at "
@@ -46,7 +46,7 @@ static const struct help_entry signals[] = {
     {NULL, NULL},
 };
 
-static const struct help_entry exits[] = {
+static const struct command_text exits[] = {
     {"0", "A signal stopped claimd."},
     {"1", "claimd could not start."},
     {"2", "The configuration is wrong. Standard error has a line for each fault."},
@@ -63,7 +63,7 @@ static const struct help_entry exits[] = {
 enum { SHORT_NAME = 31, SHORT_LINE = 32 };
 
 static void
-print_entries(const char *heading, const struct help_entry *entries, FILE *to)
+print_entries(const char *heading, const struct command_text *entries, FILE *to)
 {
     (void)fprintf(to, "\n%s\n", heading);
     for (; entries->name != NULL; entries++)
@@ -166,6 +166,18 @@ help_print_groups(FILE *to)
     (void)fputc('\n', to);
 }
 
+/* Prints the commands that claimd-client has, or the others. */
+static void
+print_commands(bool of_client, FILE *to)
+{
+    for (size_t i = 0; i < command_program.count; i++) {
+        const struct command_entry *e = &command_program.entries[i];
+
+        if ((e->command == NULL) == of_client)
+            (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, e->synopsis, e->summary);
+    }
+}
+
 bool
 help_print(const char *topic, FILE *to)
 {
@@ -180,13 +192,9 @@ help_print(const char *topic, FILE *to)
         "\n"
         "Commands for a running server (claimd COMMAND --help says more)\n",
         to);
-    for (size_t i = 0; i < client_command_count; i++)
-        (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, client_commands[i].synopsis,
-                      client_commands[i].summary);
+    print_commands(true, to);
     (void)fputs("\nCommands\n", to);
-    for (size_t i = 0; i < command_count; i++)
-        (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, commands[i]->synopsis,
-                      commands[i]->summary);
+    print_commands(false, to);
     if (topic == NULL) {
         print_common_options(to);
         (void)fputs("\nclaimd --help GROUP prints a group of options, claimd --help all "
@@ -211,36 +219,6 @@ help_print(const char *topic, FILE *to)
     return true;
 }
 
-void
-help_print_command(const struct command *c, FILE *to)
-{
-    for (size_t i = 0; i < COMMAND_USAGES && c->usages[i] != NULL; i++) {
-        (void)fprintf(to, "%s claimd ", i == 0 ? "Usage:" : "      ");
-        help_print_filled(c->usages[i], 14, "           ", to);
-    }
-    help_print_filled(c->about, 0, "", to);
-    (void)fputc('\n', to);
-    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
-        const char *value = c->options[i].value;
-
-        (void)fprintf(to, "  %s%s%s\n", c->options[i].name, value == NULL ? "" : " ",
-                      value == NULL ? "" : value);
-        help_print_below("", c->options[i].text, to);
-    }
-    help_print_entry("--help", "Print this help and exit.", to);
-    (void)fprintf(to, "\nExample\n  %s\n\nExit status\n", c->example);
-    for (int i = 0; i < COMMAND_STATUSES; i++)
-        if (c->statuses[i] != NULL) {
-            (void)fprintf(to, "  %d  ", i);
-            help_print_filled(c->statuses[i], 5, "     ", to);
-        }
-    for (const struct help_entry *e = c->other_statuses; e != NULL && e->name != NULL;
-         e++) {
-        (void)fprintf(to, "  %s  ", e->name);
-        help_print_filled(e->text, strlen(e->name) + 4, "     ", to);
-    }
-}
-
 /* ------------------------------------------------------------------ tables */
 
 /*
@@ -252,8 +230,9 @@ help_print_command(const struct command *c, FILE *to)
  *     version VERSION
  *     role NAME
  *     option GROUP NAME PLACEHOLDER WORDS DEFAULT RANGE EXAMPLE RELOADABLE HELP
- *     command NAME ABOUT EXAMPLE ACTIONS PROGRAM TAKES-OPTIONS
- *     LIST NAME TEXT [PLACEHOLDER]      an entry of "signals", "status token" and other lists
+ *     LIST NAME TEXT     an entry of "signals" and other lists
+ *
+ * command_print_records() prints those of commands.
  */
 
 static void
@@ -272,59 +251,18 @@ print_option_record(const struct option *o)
                       o->example, o->live ? "yes" : "", o->help);
 }
 
-static void
-print_entry_records(const char *list, const struct help_entry *entries)
+void
+help_print_tables(void)
 {
-    for (; entries != NULL && entries->name != NULL; entries++)
-        HELP_PRINT_RECORD(list, entries->name, entries->text);
-}
-
-static void
-print_command_records(const struct command *c)
-{
-    char list[64];
-
-    HELP_PRINT_RECORD("command", c->name, c->about, c->example, c->actions, c->program,
-                      c->start == NULL ? "" : "yes");
-    (void)snprintf(list, sizeof(list), "usage %s", c->name);
-    for (size_t i = 0; i < COMMAND_USAGES && c->usages[i] != NULL; i++)
-        HELP_PRINT_RECORD(list, c->usages[i]);
-    (void)snprintf(list, sizeof(list), "option %s", c->name);
-    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++)
-        HELP_PRINT_RECORD(list, c->options[i].name, c->options[i].text,
-                          c->options[i].value);
-    (void)snprintf(list, sizeof(list), "status %s", c->name);
-    for (int i = 0; i < COMMAND_STATUSES; i++)
-        if (c->statuses[i] != NULL)
-            HELP_PRINT_RECORD(list, ((const char[]){(char)('0' + i), '\0'}),
-                              c->statuses[i]);
-    print_entry_records(list, c->other_statuses);
-}
-
-static int
-run_tables(const struct command_args *args)
-{
-    (void)args;
     HELP_PRINT_RECORD("version", CLAIMD_VERSION);
     for (enum role role = 0; role < ROLE_COUNT; role++)
         HELP_PRINT_RECORD("role", role_name(role));
     for (size_t i = 0; i < option_count; i++)
         print_option_record(&options[i]);
-    for (size_t i = 0; i < command_count; i++)
-        print_command_records(commands[i]);
+    command_print_records(&command_program);
     for (const struct config_setting *s = config_rackspace; s->option != NULL; s++)
         HELP_PRINT_RECORD("profile", s->option, s->value);
-    print_entry_records("arguments", arguments);
-    print_entry_records("signals", signals);
-    print_entry_records("exits", exits);
-    return COMMAND_GOOD;
+    command_print_texts("arguments", arguments);
+    command_print_texts("signals", signals);
+    command_print_texts("exits", exits);
 }
-
-const struct command command_tables = {
-    .name = "tables",
-    .synopsis = "tables",
-    .summary = "Print the tables of options and commands.",
-    .usages = {"tables"},
-    .about = "Prints the tables of options and commands, for builds of documents.",
-    .example = "claimd tables",
-    .run = run_tables};

@@ -3,6 +3,7 @@
 #include "claimd/client/commands.h"
 #include "main/command.h"
 #include "main/exit_status.h"
+#include "main/help.h"
 #include "main/program.h"
 
 #include <errno.h>
@@ -77,7 +78,7 @@ exec_client(char **argv)
 {
     static const char installed[] = CLAIMD_LIBEXEC "/";
     char folder[PATH_MAX], path[PATH_MAX + sizeof(installed) + sizeof(CLIENT_PROGRAM)];
-    int status = EXIT_NO_CLIENT;
+    int status = COMMAND_UNAVAILABLE;
 
     own_folder(folder);
     (void)snprintf(path, sizeof(path), "%s%s", folder, CLIENT_PROGRAM);
@@ -96,7 +97,8 @@ exec_client(char **argv)
 int
 main(int argc, char **argv)
 {
-    const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+    const struct command_entry *entry =
+        argc > 1 ? command_find(&command_program, argv[1]) : NULL;
     const struct program program = {version_commit, argc, argv, environ};
     struct config config;
     struct clock clock;
@@ -104,15 +106,20 @@ main(int argc, char **argv)
 
     if (!streams_open())
         return EXIT_USAGE;
-    if (argc > 1 && command_is_of_client(argv[1]))
+    if (entry != NULL && entry->command == NULL)
         return exec_client(argv);
-    if (command != NULL && command->program != NULL)
-        return exec_program(command->program, argv + 1);
-    if (command != NULL)
-        return command_run(command, argv + 2);
-    if (argc > 1 && argv[1][0] != '-' && command_nearest(argv[1]) != NULL)
+    if (entry != NULL && entry->command->program != NULL)
+        return exec_program(entry->command->program, argv + 1);
+    if (entry != NULL)
+        return command_run(&command_program, entry, argv + 2);
+    if (argc > 1 && strcmp(argv[1], "tables") == 0) { /* help does not show it */
+        help_print_tables();
+        return command_check_output(NULL, COMMAND_GOOD);
+    }
+    if (argc > 1 && argv[1][0] != '-' &&
+        command_nearest(&command_program, argv[1]) != NULL)
         return command_fails(COMMAND_USAGE, "%s is not a command. Did you mean %s?",
-                             argv[1], command_nearest(argv[1]));
+                             argv[1], command_nearest(&command_program, argv[1]));
     (void)mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD); /* a failure only costs speed */
     (void)mallopt(M_TRIM_THRESHOLD, TRIM_THRESHOLD);
     clock_init_system(&clock);

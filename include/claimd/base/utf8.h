@@ -7,7 +7,7 @@
 #ifndef CLAIMD_BASE_UTF8_H
 #define CLAIMD_BASE_UTF8_H
 
-#include "claimd/base/bytes.h"
+#include "claimd/base/buf.h"
 
 static inline bool
 utf8_is_tail(unsigned char c)
@@ -71,5 +71,14 @@ size_t utf8_next(struct bytes text, uint32_t *point);
 /* True for characters that a terminal does not show as themselves: C0, DEL, C1, marks and overrides of the
  * direction, separators of lines, and the byte order mark. */
 bool utf8_is_control(uint32_t point);
+
+/*
+ * Appends a text in which nothing commands a terminal: control characters (also those above U+0080) and those
+ * that change the direction of text become \n, \t, \r or \uXXXX, and bytes that are not UTF-8 become \xXX.
+ */
+void utf8_escape(struct buf *out, struct bytes text);
+
+/* The same for a JSON document, which remains the same document, in one line. */
+void utf8_escape_json(struct buf *out, struct bytes document);
 
 #endif

@@ -70,15 +70,14 @@ read_word(char *const **at, struct run_words *out)
         if (!bytes_to_i64(bytes_str(instances), &count) || count < 1 ||
             count > RUN_INSTANCES_MOST)
             return command_misused(
-                &command_run_tests,
-                "--instances is \"%s\". It must be an integer between 1 and %d",
+                "run", "--instances is \"%s\". It must be an integer between 1 and %d",
                 instances, RUN_INSTANCES_MOST);
         out->instances = (size_t)count;
         out->numbered = true;
     } else if (is_log && log != NULL) {
         out->log = log;
     } else if (is_instances || is_log) {
-        return command_misused(&command_run_tests, "%s needs a value",
+        return command_misused("run", "%s needs a value",
                                is_log ? "--log" : "--instances");
     } else if (strcmp(**at, "--fail-on-leak") == 0) {
         out->fail_on_leak = true;
@@ -103,7 +102,7 @@ run_words_read(char *const *argv, struct run_words *out)
     for (; *argv != NULL && strcmp(*argv, "--") != 0 && status == COMMAND_GOOD; argv++)
         status = read_word(&argv, out);
     if (status == COMMAND_GOOD && (*argv == NULL || argv[1] == NULL))
-        status = command_misused(&command_run_tests, "run needs a command behind --");
+        status = command_misused("run", "run needs a command behind --");
     if (status != COMMAND_GOOD) {
         run_words_free(out);
         return status;
@@ -357,17 +356,14 @@ check_options(struct test_run *r)
     if (st != ST_OK)
         return COMMAND_USAGE;
     if (action != ACTION_SERVE)
-        return command_misused(&command_run_tests,
-                               "run takes only options that configure a server");
+        return command_misused("run", "run takes only options that configure a server");
     if (strcmp(config.listen, RUN_SERVER_LISTEN) != 0 || config.ready_fd != atoi(ready) ||
         !config.ci)
         return command_misused(
-            &command_run_tests,
-            "run sets --listen, --ready-fd and --ci itself. Leave them out");
+            "run", "run sets --listen, --ready-fd and --ci itself. Leave them out");
     if (r->words.instances > 1 && config_has(config.journal))
         return command_misused(
-            &command_run_tests,
-            "several instances cannot use one --journal. Leave it out");
+            "run", "several instances cannot use one --journal. Leave it out");
     memcpy(r->region, config.identity_region, sizeof(r->region));
     return COMMAND_GOOD;
 }
@@ -382,8 +378,8 @@ run_all(struct test_run *r)
     if (r->words.log != NULL)
         r->log = open(r->words.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (r->words.log != NULL && r->log < 0)
-        return command_misused(&command_run_tests, "%s cannot be opened: %s",
-                               r->words.log, strerror(errno));
+        return command_misused("run", "%s cannot be opened: %s", r->words.log,
+                               strerror(errno));
     if (!run_read_signals(r))
         return command_fails(RUN_BROKEN, "cannot take signals: %s", strerror(errno));
     status = run_with_servers(r);
@@ -413,7 +409,7 @@ run_start(char *const *argv)
     return status;
 }
 
-static const struct help_entry other_statuses[] = {
+static const struct command_text other_statuses[] = {
     {"70",
      "A server did not start, or it ended while `CMD` ran. With --fail-on-leak also: "
      "the server did not report the leaks."},
@@ -425,9 +421,6 @@ static const struct help_entry other_statuses[] = {
 };
 
 const struct command command_run_tests = {
-    .name = "run",
-    .synopsis = "run [OPTION]... -- CMD",
-    .summary = "Start a server for tests, as long as CMD runs.",
     .usages = {"run [OPTION]... -- CMD [ARGUMENT]..."},
     .about =
         "Starts a server with `ci` and `identity_stub` on a free port of 127.0.0.1, and "

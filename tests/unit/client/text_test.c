@@ -2,6 +2,8 @@
 
 #include "support/check_main.h"
 
+#include "claimd/base/utf8.h"
+
 #include <locale.h>
 
 static void
@@ -11,7 +13,7 @@ check_escaped(const char *text, size_t len, const char *expected)
     struct buf out;
 
     buf_init(&out, mem);
-    text_escape(&out, bytes_of(text, len));
+    utf8_escape(&out, bytes_of(text, len));
     buf_byte(&out, '\0');
     ck_assert_str_eq(out.data, expected);
     buf_fini(&out);
@@ -39,7 +41,7 @@ START_TEST(an_escaped_document_remains_the_same_document)
     struct buf out;
 
     buf_init(&out, mem);
-    text_escape_json(&out, bytes_str("{\n\t\"a\": \"\xc2\x9b\\n\x7f\"}"));
+    utf8_escape_json(&out, bytes_str("{\n\t\"a\": \"\xc2\x9b\\n\x7f\"}"));
     buf_byte(&out, '\0');
     ck_assert_str_eq(out.data, "{  \"a\": \"\\u009b\\n\\u007f\"}");
     buf_fini(&out);
