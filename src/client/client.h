@@ -8,6 +8,7 @@
 
 #include "claimd/base/buf.h"
 #include "claimd/base/command.h"
+#include "claimd/web/web_client.h"
 
 #include <curl/curl.h>
 #include <jansson.h>
@@ -17,16 +18,13 @@ enum { CLIENT_URL_MOST = 2048, CLIENT_ERROR_CAP = 1024 };
 /* The settings are borrowed. */
 struct client {
     struct mem *mem;
-    const char *url;     /* "http://HOST:PORT", https, or "unix:PATH", as given */
+    struct web_client web;
     const char *project; /* NULL: none was named */
-    const char *ca, *certificate, *certificate_key; /* files; NULL: none */
     char client_id[64];
-    char *token;       /* owned; NULL: none */
-    long timeout_ms;   /* for each request, besides its long polling */
-    bool json;         /* the output is for programs */
-    bool quiet;        /* print no warnings of the server: a screen has the terminal */
-    CURL *handle;      /* owned; keeps its connection between requests */
-    bool sent_nothing; /* no request was sent yet, or none had a response */
+    char *token;     /* owned; NULL: none */
+    long timeout_ms; /* for each request, besides its long polling */
+    bool json;       /* the output is for programs */
+    bool quiet;      /* print no warnings of the server: a screen has the terminal */
 };
 
 /* The options of all commands (command.c): indexes of command_args.common. */
@@ -49,12 +47,6 @@ int client_open(struct client *c, const struct command_args *args);
 void client_close(struct client *c);
 
 /* ------------------------------------------------------------------ parts of a request */
-
-/*
- * Sets the URL of a path, which begins with a slash, on a handle of libcurl, and the options for TLS and Unix
- * sockets. False without memory, or if the URL is too long.
- */
-bool client_set_target(const struct client *c, CURL *handle, const char *path);
 
 /* Appends a header. False without memory. */
 bool __attribute__((format(printf, 2, 3)))

@@ -13,6 +13,10 @@
 
 enum { TOKEN_MOST = 4096, TIMEOUT_S = 30, TIMEOUT_MOST_S = 86400 };
 
+#define LINKED(name) .name = curl_##name,
+static const struct curl_library linked_curl = {CURL_FUNCTIONS(LINKED)};
+#undef LINKED
+
 static const char default_url[] = "http://127.0.0.1:8888";
 
 /* ------------------------------------------------------------------ settings */
@@ -108,11 +112,13 @@ client_open(struct client *c, const struct command_args *args)
     if (url.value == NULL)
         url.value = default_url;
     *c = (struct client){.mem = args->mem,
-                         .url = url.value,
                          .project = project.value,
-                         .ca = given[CLIENT_CA],
-                         .certificate = given[CLIENT_CERTIFICATE],
-                         .certificate_key = given[CLIENT_CERTIFICATE_KEY],
+                         .web = {.curl = &linked_curl,
+                                 .mem = args->mem,
+                                 .url = url.value,
+                                 .ca = given[CLIENT_CA],
+                                 .certificate = given[CLIENT_CERTIFICATE],
+                                 .certificate_key = given[CLIENT_CERTIFICATE_KEY]},
                          .json = given[CLIENT_JSON] != NULL};
     if (id.value != NULL)
         (void)snprintf(c->client_id, sizeof(c->client_id), "%s", id.value);
@@ -139,8 +145,7 @@ client_open(struct client *c, const struct command_args *args)
 void
 client_close(struct client *c)
 {
-    if (c->handle != NULL)
-        curl_easy_cleanup(c->handle);
+    web_client_close(&c->web);
     if (c->token != NULL)
         explicit_bzero(c->token, strlen(c->token));
     mem_free(c->mem, c->token);
@@ -148,37 +153,6 @@ client_close(struct client *c)
 }
 
 /* ------------------------------------------------------------------ parts of a request */
-
-bool
-client_set_target(const struct client *c, CURL *handle, const char *path)
-{
-    const bool is_unix = server_url_is_unix(c->url);
-    struct buf url;
-    bool good;
-
-    buf_init(&url, c->mem);
-    if (is_unix) /* the host does not matter */
-        buf_str(&url, "http://localhost");
-    else
-        buf_bytes(&url, server_url_base(c->url));
-    buf_str(&url, path);
-    buf_byte(&url, '\0');
-    good = !url.failed && curl_easy_setopt(handle, CURLOPT_URL, url.data) == CURLE_OK;
-    buf_fini(&url);
-    if (is_unix)
-        good &=
-            curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, c->url + 5) == CURLE_OK;
-    if (c->ca != NULL)
-        good &= curl_easy_setopt(handle, CURLOPT_CAINFO, c->ca) == CURLE_OK;
-    if (c->certificate != NULL)
-        good &= curl_easy_setopt(handle, CURLOPT_SSLCERT, c->certificate) == CURLE_OK;
-    if (c->certificate_key != NULL)
-        good &= curl_easy_setopt(handle, CURLOPT_SSLKEY, c->certificate_key) == CURLE_OK;
-    /* A path stays as it is. A queue server stands where no proxy of the environment leads. */
-    good &= curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK;
-    good &= curl_easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK;
-    return good;
-}
 
 bool
 client_add_header(struct curl_slist **list, const char *format, ...)

@@ -10,7 +10,7 @@ static const char *
 skip_prefix(const struct client *c, const char *href)
 {
     const struct bytes prefix =
-        server_url_is_unix(c->url) ? bytes_str("") : server_url_prefix(c->url);
+        server_url_is_unix(c->web.url) ? bytes_str("") : server_url_prefix(c->web.url);
 
     if (prefix.len > 0 && strncmp(href, prefix.data, prefix.len) == 0 &&
         href[prefix.len] == '/')

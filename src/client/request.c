@@ -7,27 +7,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* RESPONSE_MOST: larger than any response of claimd. */
-enum { CONNECT_MS = 10000, RESPONSE_MOST = 64 << 20 };
-
-/* A reader of one response. */
-struct reading {
-    struct client_response *out;
-    bool too_large, other_protocol;
-};
-
-static size_t
-read_body(char *data, size_t size, size_t count, void *arg)
-{
-    struct reading *r = arg;
-    const size_t len = size * count;
-
-    r->too_large = len > RESPONSE_MOST - r->out->body.len;
-    if (r->too_large)
-        return 0;
-    buf_add(&r->out->body, data, len);
-    return r->out->body.failed ? 0 : len;
-}
+/* Larger than any response of claimd. */
+enum { RESPONSE_MOST = 64 << 20 };
 
 bool
 client_header_value(struct bytes line, const char *name, char *out, size_t cap)
@@ -48,27 +29,27 @@ client_header_value(struct bytes line, const char *name, char *out, size_t cap)
 static size_t
 read_header(char *data, size_t size, size_t count, void *arg)
 {
-    struct reading *r = arg;
+    struct client_response *r = arg;
     const struct bytes line = bytes_of(data, size * count);
     char text[64];
 
-    if (client_header_value(line, "Claim-Number", r->out->claim_number,
-                            sizeof(r->out->claim_number)) ||
-        client_header_value(line, "Location", r->out->location, sizeof(r->out->location)))
+    if (client_header_value(line, "Claim-Number", r->claim_number,
+                            sizeof(r->claim_number)) ||
+        client_header_value(line, "Location", r->location, sizeof(r->location)))
         return line.len;
-    if (r->out->warning_count < CLIENT_WARNINGS &&
-        client_header_value(line, "Claimd-Warning",
-                            r->out->warnings[r->out->warning_count], CLIENT_WARNING_CAP))
-        r->out->warning_count++;
+    if (r->warning_count < CLIENT_WARNINGS &&
+        client_header_value(line, "Claimd-Warning", r->warnings[r->warning_count],
+                            CLIENT_WARNING_CAP))
+        r->warning_count++;
     else if (client_header_value(line, "Idempotent-Replay", text, sizeof(text)))
-        r->out->replayed = strcasecmp(text, "true") == 0;
+        r->replayed = strcasecmp(text, "true") == 0;
     else if (client_header_value(line, "Preference-Applied", text, sizeof(text)))
-        r->out->waited |= strstr(text, "wait=") != NULL;
+        r->waited |= strstr(text, "wait=") != NULL;
     else if (client_header_value(line, "Claimd-Paused", text, sizeof(text)))
-        r->out->paused = true;
+        r->paused = true;
     else if (client_header_value(line, "Retry-After", text, sizeof(text)) &&
-             !bytes_to_i64(bytes_str(text), &r->out->retry_after_s))
-        r->out->retry_after_s = -1;
+             !bytes_to_i64(bytes_str(text), &r->retry_after_s))
+        r->retry_after_s = -1;
     return line.len;
 }
 
@@ -85,26 +66,6 @@ response_fails(struct client_response *response, int status, const char *format,
     return status;
 }
 
-/* The reason of a transfer without a response. */
-static int
-transfer_failed(const struct client *c, const struct reading *r, CURLcode code,
-                const char *text)
-{
-    if (r->too_large)
-        return response_fails(r->out, COMMAND_UNAVAILABLE,
-                              "the response of %s is larger than 64 MiB", c->url);
-    if (r->out->body.failed || code == CURLE_OUT_OF_MEMORY)
-        return response_fails(r->out, COMMAND_FAILED, "out of memory");
-    if (code == CURLE_OPERATION_TIMEDOUT)
-        return response_fails(r->out, COMMAND_UNAVAILABLE,
-                              "%s does not respond within %ld s", c->url,
-                              c->timeout_ms / 1000);
-    if (code == CURLE_COULDNT_CONNECT && strncmp(c->url, "unix:", 5) == 0)
-        text = "no server listens on this socket";
-    return response_fails(r->out, COMMAND_UNAVAILABLE, "%s does not respond: %s", c->url,
-                          text[0] == '\0' ? curl_easy_strerror(code) : text);
-}
-
 /* The text of an error document, or of a status without one. */
 static int
 refused(const struct client *c, struct client_response *response)
@@ -115,7 +76,7 @@ refused(const struct client *c, struct client_response *response)
 
     if (title == NULL && text == NULL)
         return response_fails(
-            response, COMMAND_FAILED, "%s responds with status %ld%s", c->url,
+            response, COMMAND_FAILED, "%s responds with status %ld%s", c->web.url,
             response->status,
             response->status == 406 || response->status < 400 ? "" : ". Is it a claimd?");
     return response_fails(response, COMMAND_FAILED, "%s%s%s (status %ld)",
@@ -154,11 +115,11 @@ read_document(const struct client *c, const struct client_request *q,
     if (st != ST_OK)
         return response_fails(response, COMMAND_UNAVAILABLE,
                               "the response of %s is no JSON document. Is it a claimd?",
-                              c->url);
+                              c->web.url);
     if (!is_expected(q, response))
         return response_fails(
             response, COMMAND_UNAVAILABLE,
-            "the response of %s is not the expected one. Is it a claimd?", c->url);
+            "the response of %s is not the expected one. Is it a claimd?", c->web.url);
     return COMMAND_GOOD;
 }
 
@@ -182,62 +143,37 @@ add_headers(const struct client *c, const struct client_request *q,
            (!q->details || client_add_header(list, "Prefer: details"));
 }
 
-static bool
-set_options(struct client *c, const struct client_request *q, struct reading *r,
-            struct curl_slist *headers)
-{
-    const long timeout_ms = c->timeout_ms + (long)q->wait_s * 1000;
-    const bool has_body = bytes_present(q->body);
-    const char *method = q->method != NULL ? q->method : has_body ? "POST" : "GET";
-    CURL *h = c->handle;
-    bool good = client_set_target(c, h, q->path);
-
-    good &= curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
-    good &= curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, timeout_ms) == CURLE_OK;
-    good &=
-        curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS,
-                         timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS) == CURLE_OK;
-    /* A resumed session of TLS would accept a certificate that is no longer valid. */
-    good &= curl_easy_setopt(h, CURLOPT_SSL_SESSIONID_CACHE, 0L) == CURLE_OK;
-    good &= curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, read_body) == CURLE_OK;
-    good &= curl_easy_setopt(h, CURLOPT_WRITEDATA, r) == CURLE_OK;
-    good &= curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, read_header) == CURLE_OK;
-    good &= curl_easy_setopt(h, CURLOPT_HEADERDATA, r) == CURLE_OK;
-    if (has_body) {
-        good &= curl_easy_setopt(h, CURLOPT_POST, 1L) == CURLE_OK;
-        good &= curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE,
-                                 (curl_off_t)q->body.len) == CURLE_OK;
-        good &= curl_easy_setopt(h, CURLOPT_POSTFIELDS, q->body.data) == CURLE_OK;
-    }
-    good &= curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, method) == CURLE_OK;
-    return good;
-}
-
 int
 client_send(struct client *c, const struct client_request *q,
             struct client_response *response)
 {
-    struct reading r = {.out = response};
+    struct web_request request = {.path = q->path,
+                                  .method = q->method,
+                                  .body = q->body,
+                                  .timeout_ms = c->timeout_ms + q->wait_s * 1000,
+                                  .response_most = RESPONSE_MOST,
+                                  .on_header = read_header,
+                                  .ctx = response};
     struct curl_slist *headers = NULL;
-    char text[CURL_ERROR_SIZE] = "";
-    CURLcode code = CURLE_OUT_OF_MEMORY;
+    struct web_response web;
+    bool good = false;
 
     *response = (struct client_response){.retry_after_s = -1};
     buf_init(&response->body, c->mem);
-    if (c->handle == NULL)
-        c->handle = curl_easy_init();
-    else
-        curl_easy_reset(c->handle); /* keeps the connection */
-    if (c->handle != NULL && add_headers(c, q, &headers) &&
-        set_options(c, q, &r, headers) &&
-        curl_easy_setopt(c->handle, CURLOPT_ERRORBUFFER, text) == CURLE_OK)
-        code = curl_easy_perform(c->handle);
+    if (!add_headers(c, q, &headers)) {
+        curl_slist_free_all(headers);
+        return response_fails(response, COMMAND_FAILED, "out of memory");
+    }
+    request.headers = headers;
+    good = web_client_send(&c->web, &request, &web);
     curl_slist_free_all(headers);
-    if (c->handle != NULL)
-        (void)curl_easy_setopt(c->handle, CURLOPT_ERRORBUFFER, NULL);
-    if (code != CURLE_OK)
-        return transfer_failed(c, &r, code, text);
-    (void)curl_easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &response->status);
+    response->body = web.body;
+    response->status = web.status;
+    if (!good)
+        return response_fails(response,
+                              web.code == CURLE_OUT_OF_MEMORY ? COMMAND_FAILED
+                                                              : COMMAND_UNAVAILABLE,
+                              "%s", web.error);
     for (size_t i = 0; i < response->warning_count && !c->quiet; i++)
         command_warns(response->warnings[i]);
     return read_document(c, q, response);

@@ -293,7 +293,7 @@ static void
 put_head(struct top *t, const char *what)
 {
     (void)erase();
-    put_line(t, 0, A_BOLD, "%s  %s%s%s", what, t->client->url,
+    put_line(t, 0, A_BOLD, "%s  %s%s%s", what, t->client->web.url,
              t->client->project == NULL ? "" : "  project ",
              t->client->project == NULL ? "" : t->client->project);
     if (t->notice[0] != '\0')

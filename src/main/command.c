@@ -120,3 +120,22 @@ command_replay_close(struct command_replay *r)
     store_close(r->store);
     mem_destroy(r->mem);
 }
+
+bool
+command_client_open(struct command_client *c, const char *url, struct mem *mem)
+{
+    struct reason why;
+
+    *c = (struct command_client){.web = {.curl = &c->curl, .mem = mem, .url = url}};
+    reason_init(&why);
+    if (curl_library_load(&c->curl, &why) == ST_OK)
+        return true;
+    (void)command_fails(COMMAND_FAILED, "%s", why.text);
+    return false;
+}
+
+void
+command_client_close(struct command_client *c)
+{
+    web_client_close(&c->web);
+}

@@ -7,6 +7,7 @@
 #include "claimd/base/command.h"
 #include "claimd/journal/inspect.h"
 #include "claimd/store/store.h"
+#include "claimd/web/web_client.h"
 #include "main/config.h"
 
 extern const struct command command_verify, command_log, command_backup, command_token,
@@ -54,11 +55,15 @@ int command_replay_open(struct command_replay *r, struct disk *d, const char *pa
                         const struct journal_callbacks *callbacks);
 void command_replay_close(struct command_replay *r);
 
-/*
- * Sends GET for a target to the server at ADDRESS:PORT, [IPv6]:PORT or unix:PATH, over plain HTTP
- * without libcurl. Returns the status of the response and, in *body, its body, as far as it arrived
- * before until_ns (clock_stopwatch_ns()). 0: no response. -1: no connection; errno has the reason.
- */
-int http_get(const char *address, const char *target, int64_t until_ns, struct buf *body);
+/* Requests of a command to a server. */
+struct command_client {
+    struct curl_library curl;
+    struct web_client web;
+};
+
+/* Loads libcurl for requests to a URL, which is borrowed. False after an error message. Call command_client_close() only
+ * after success. */
+bool command_client_open(struct command_client *c, const char *url, struct mem *mem);
+void command_client_close(struct command_client *c);
 
 #endif

@@ -7,7 +7,6 @@
 #include "claimd/base/streams.h"
 #include "claimd/engine/engine.h"
 #include "claimd/json/scan.h"
-#include "claimd/web/curl_library.h"
 #include "main/command.h"
 #include "main/text_file.h"
 
@@ -21,35 +20,22 @@
 /* Indexes of the options of both commands. */
 enum { URL, JOURNAL, PROJECT, DUMP_TOKEN_FILE, LOAD_TOKEN_FILE = 1, EXISTING };
 
-/* ------------------------------------------------------------------ requests by libcurl */
+/* ------------------------------------------------------------------ requests */
 
-enum { CONNECT_MS = 10000, TARGET_CAP = 4096 };
+/* Larger than any response to these commands. */
+enum { RESPONSE_MOST = 64 << 20 };
 
-struct web_client {
-    struct curl_library curl;
-    CURL *handle;             /* owned */
-    struct curl_slist *heads; /* owned */
-    const char *url;          /* borrowed: "http://HOST:PORT", https, or "unix:PATH" */
-    char error[CURL_ERROR_SIZE];
+/* A connection, with the headers of each request. */
+struct dump_client {
+    struct command_client base;
+    struct curl_slist *headers; /* owned */
 };
 
-static size_t
-append_response(char *data, size_t size, size_t count, void *arg)
-{
-    struct buf *out = arg;
-
-    buf_add(out, data, size * count);
-    return out->failed ? 0 : size * count;
-}
-
 static void
-web_client_close(struct web_client *c)
+dump_client_close(struct dump_client *c)
 {
-    if (c->heads != NULL)
-        c->curl.slist_free_all(c->heads);
-    if (c->handle != NULL)
-        c->curl.easy_cleanup(c->handle);
-    *c = (struct web_client){.handle = NULL};
+    c->base.curl.slist_free_all(c->headers);
+    command_client_close(&c->base);
 }
 
 /* Checks the URL of a command (NULL: the default). Returns an exit status. */
@@ -63,13 +49,9 @@ check_url(const char *command, const char *url)
                : command_misused(command, "--url: %s", why);
 }
 
-/*
- * Opens a client for a URL (NULL: of a server with default options) and a file with a token (NULL:
- * none). False after an error message. Call web_client_close() only after success.
- */
+/* Adds the headers, with the token of a file (NULL: none). False after an error message. */
 static bool
-web_client_open(struct web_client *c, const char *url, const char *token_file,
-                struct mem *mem)
+add_headers(struct dump_client *c, const char *token_file, struct mem *mem)
 {
     const struct text_file file = {.path = token_file,
                                    .option = "token-file",
@@ -78,85 +60,63 @@ web_client_open(struct web_client *c, const char *url, const char *token_file,
                                    .once = true};
     struct config_errors errors = {.to = stderr};
     char *token = NULL, line[512];
-    struct reason why;
-    enum status st = ST_OK;
+    enum status st = text_file_word(&file, mem, &token, &errors);
 
-    *c = (struct web_client){.url = url == NULL ? "http://127.0.0.1:8888" : url};
-    if (token_file != NULL)
-        st = text_file_word(&file, mem, &token, &errors);
-    reason_init(&why);
-    if (st == ST_OK) {
-        st = curl_library_load(&c->curl, &why);
-        if (st != ST_OK)
-            config_error(&errors, "%s", why.text);
-    }
-    if (st == ST_OK) {
-        (void)c->curl.global_init(
-            CURL_GLOBAL_DEFAULT); /* easy_init() repeats it on failure */
-        c->handle = c->curl.easy_init();
-        (void)snprintf(line, sizeof(line), "X-Auth-Token: %s",
-                       token == NULL ? "" : token);
-        if (c->handle == NULL ||
-            !curl_add_line(&c->curl, &c->heads, "Content-Type: application/jsonl") ||
-            !curl_add_line(&c->curl, &c->heads, "Expect:") ||
-            (token != NULL && !curl_add_line(&c->curl, &c->heads, line)))
-            st = ST_NO_MEMORY;
-    }
+    (void)snprintf(line, sizeof(line), "X-Auth-Token: %s", token == NULL ? "" : token);
+    if (st == ST_OK &&
+        (!curl_add_line(&c->base.curl, &c->headers, "Content-Type: application/jsonl") ||
+         !curl_add_line(&c->base.curl, &c->headers, "Expect:") ||
+         (token != NULL && !curl_add_line(&c->base.curl, &c->headers, line))))
+        st = ST_NO_MEMORY;
     text_file_drop_word(mem, token);
-    if (st == ST_OK)
+    if (st == ST_NO_MEMORY)
+        (void)command_no_memory();
+    return st == ST_OK;
+}
+
+/*
+ * Opens a client for a URL (NULL: of a server with default options) and a file with a token (NULL:
+ * none). False after an error message. Call dump_client_close() only after success.
+ */
+static bool
+dump_client_open(struct dump_client *c, const char *url, const char *token_file,
+                 struct mem *mem)
+{
+    c->headers = NULL;
+    if (!command_client_open(&c->base, url == NULL ? "http://127.0.0.1:8888" : url, mem))
+        return false;
+    if (add_headers(c, token_file, mem))
         return true;
-    if (errors.count == 0)
-        config_error(&errors, "%s", status_text(st));
-    web_client_close(c);
+    dump_client_close(c);
     return false;
 }
 
 /*
- * Sends a POST with the body or, if that is absent, a GET to the target. *code is the status of the
- * response, and `out` its body. Returns an exit status; after an error message there is no response.
+ * Sends a POST with the body or, if that is absent, a GET to the target. Returns an exit status, after an error
+ * message if there is no response.
  */
 static int
-web_client_request(struct web_client *c, const char *target, struct bytes body, int *code,
-                   struct buf *out)
+dump_client_request(struct dump_client *c, const char *target, struct bytes body,
+                    struct web_response *response)
 {
-    char url[TARGET_CAP];
-    CURLcode done;
-    long status = 0;
+    const struct web_request request = {.path = target,
+                                        .body = body,
+                                        .headers = c->headers,
+                                        .response_most = RESPONSE_MOST};
 
-    buf_reset(out, SIZE_MAX);
-    c->curl.easy_reset(c->handle);
-    if (server_url_is_unix(c->url)) { /* the host does not matter */
-        (void)c->curl.easy_setopt(c->handle, CURLOPT_UNIX_SOCKET_PATH, c->url + 5);
-        (void)snprintf(url, sizeof(url), "http://localhost%s", target);
-    } else {
-        const struct bytes base = server_url_base(c->url);
+    return web_client_send(&c->base.web, &request, response)
+               ? COMMAND_GOOD
+               : command_fails(COMMAND_FAILED, "%s", response->error);
+}
 
-        (void)snprintf(url, sizeof(url), "%.*s%s", (int)base.len, base.data, target);
-    }
-    (void)c->curl.easy_setopt(c->handle, CURLOPT_URL, url);
-    (void)c->curl.easy_setopt(c->handle, CURLOPT_HTTPHEADER, c->heads);
-    (void)c->curl.easy_setopt(c->handle, CURLOPT_NOSIGNAL, 1L);
-    (void)c->curl.easy_setopt(c->handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    (void)c->curl.easy_setopt(c->handle, CURLOPT_ERRORBUFFER, c->error);
-    (void)c->curl.easy_setopt(c->handle, CURLOPT_WRITEFUNCTION, append_response);
-    (void)c->curl.easy_setopt(c->handle, CURLOPT_WRITEDATA, out);
-    if (bytes_present(body)) {
-        (void)c->curl.easy_setopt(c->handle, CURLOPT_POST, 1L);
-        (void)c->curl.easy_setopt(c->handle, CURLOPT_POSTFIELDSIZE_LARGE,
-                                  (curl_off_t)body.len);
-        (void)c->curl.easy_setopt(c->handle, CURLOPT_POSTFIELDS, body.data);
-    }
-    c->error[0] = '\0';
-    done = c->curl.easy_perform(c->handle);
-    if (out->failed)
-        return command_fails(COMMAND_FAILED, "%s: %s", c->url, status_text(ST_NO_MEMORY));
-    if (done != CURLE_OK)
-        return command_fails(COMMAND_FAILED, "%s: %s", c->url,
-                             c->error[0] != '\0' ? c->error
-                                                 : c->curl.easy_strerror(done));
-    (void)c->curl.easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &status);
-    *code = (int)status;
-    return COMMAND_GOOD;
+/* A part of a response that explains its status. */
+static struct bytes
+excerpt(const struct web_response *response, size_t most)
+{
+    const struct bytes body = buf_view(&response->body);
+
+    return body.len == 0 ? bytes_str("")
+                         : bytes_of(body.data, body.len < most ? body.len : most);
 }
 
 /* ------------------------------------------------------------------ dump */
@@ -210,9 +170,9 @@ cut_last_line(struct bytes *page, struct bytes *marker)
 
 /* Prints a page, and sets the target of the next one; empty: there is none. */
 static int
-print_page(const char *project, struct buf *page, struct buf *target, uint64_t *count)
+print_page(const char *project, struct bytes lines, struct buf *target, uint64_t *count)
 {
-    struct bytes lines = buf_view(page), marker;
+    struct bytes marker;
     int status;
 
     if (!cut_last_line(&lines, &marker))
@@ -230,40 +190,51 @@ print_page(const char *project, struct buf *page, struct buf *target, uint64_t *
     return COMMAND_GOOD;
 }
 
+/* Requests a page and prints it. target: empty: it was the last one. Returns an exit status. */
+static int
+dump_page(struct dump_client *c, const char *project, struct buf *target, uint64_t *count)
+{
+    struct web_response response;
+    int status;
+
+    buf_byte(target, '\0');
+    if (target->failed)
+        return command_no_memory();
+    status = dump_client_request(c, target->data, BYTES_NONE, &response);
+    if (status == COMMAND_GOOD && response.status != 200) {
+        const struct bytes why = excerpt(&response, 300);
+
+        status = command_fails(COMMAND_FAILED, "%s responded with status %ld. %.*s",
+                               c->base.web.url, response.status, (int)why.len, why.data);
+    }
+    if (status == COMMAND_GOOD)
+        status = print_page(project, buf_view(&response.body), target, count);
+    web_response_fini(&response);
+    return status;
+}
+
 static int
 dump_server(const struct command_args *args)
 {
     const char *project = args->values[PROJECT];
-    int status = COMMAND_GOOD, code = 0;
-    struct buf page, target;
-    struct web_client c;
+    int status = COMMAND_GOOD;
+    struct dump_client c;
+    struct buf target;
     uint64_t count = 0;
 
-    if (!web_client_open(&c, args->values[URL], args->values[DUMP_TOKEN_FILE], args->mem))
+    if (!dump_client_open(&c, args->values[URL], args->values[DUMP_TOKEN_FILE],
+                          args->mem))
         return COMMAND_FAILED;
-    buf_init(&page, args->mem);
     buf_init(&target, args->mem);
     buf_str(&target, "/claimd/dump");
     if (project != NULL)
         write_parameter(&target, "?project", bytes_str(project));
-    while (status == COMMAND_GOOD && target.len > 0) {
-        buf_byte(&target, '\0');
-        if (target.failed)
-            status = command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
-        else
-            status = web_client_request(&c, target.data, BYTES_NONE, &code, &page);
-        if (status == COMMAND_GOOD && code != 200)
-            status = command_fails(COMMAND_FAILED, "%s responded with status %d. %.*s",
-                                   c.url, code, page.len > 300 ? 300 : (int)page.len,
-                                   page.len == 0 ? "" : page.data);
-        if (status == COMMAND_GOOD)
-            status = print_page(project, &page, &target, &count);
-    }
+    while (status == COMMAND_GOOD && target.len > 0)
+        status = dump_page(&c, project, &target, &count);
     if (status == COMMAND_GOOD)
         status = print_lines(BYTES_NONE, &count);
     buf_fini(&target);
-    buf_fini(&page);
-    web_client_close(&c);
+    dump_client_close(&c);
     return status;
 }
 
@@ -365,9 +336,9 @@ const struct command command_dump = {
 enum { BATCH_BYTES = 256 * 1024, BATCH_LINES = 2000, TRIES = 60 };
 
 struct loading {
-    struct web_client *client;
+    struct dump_client *client;
     const char *target;
-    struct buf batch, response;
+    struct buf batch;
     struct buf address; /* common begin of the lines of the batch */
     uint64_t lines;     /* read so far */
     uint64_t first,
@@ -393,45 +364,55 @@ address_length(const char *line)
     return least;
 }
 
+/* Adds the numbers of a response to the batch. */
+static void
+count_loaded(struct loading *l, struct buf *response)
+{
+    uint64_t queues, messages, subscriptions;
+
+    buf_byte(response, '\0');
+    if (!response->failed && sscanf(response->data,
+                                    "{\"queues\":%" SCNu64 ",\"messages\":%" SCNu64
+                                    ",\"subscriptions\":%" SCNu64,
+                                    &queues, &messages, &subscriptions) == 3) {
+        l->queues += queues;
+        l->messages += messages;
+        l->subscriptions += subscriptions;
+    }
+}
+
 /* Sends the batch. Retries for a minute while the server responds with 503. */
 static int
 send_batch(struct loading *l)
 {
     const struct timespec second = {.tv_sec = 1};
-    uint64_t queues, messages, subscriptions;
-    int code = 503;
+    struct web_response response;
+    int status;
 
     if (l->batch_lines == 0)
         return COMMAND_GOOD;
-    for (int i = 0; code == 503 && i < TRIES; i++) {
-        int status;
+    status = dump_client_request(l->client, l->target, buf_view(&l->batch), &response);
+    for (int i = 1; status == COMMAND_GOOD && response.status == 503 && i < TRIES; i++) {
+        web_response_fini(&response);
+        (void)nanosleep(&second, NULL);
+        status =
+            dump_client_request(l->client, l->target, buf_view(&l->batch), &response);
+    }
+    if (status == COMMAND_GOOD && response.status != 200) {
+        const struct bytes why = excerpt(&response, 600);
 
-        if (i > 0)
-            (void)nanosleep(&second, NULL);
-        status = web_client_request(l->client, l->target, buf_view(&l->batch), &code,
-                                    &l->response);
-        if (status != COMMAND_GOOD)
-            return status;
+        status = command_fails(COMMAND_FAILED,
+                               "the server refused lines %" PRIu64 " to %" PRIu64
+                               " with status %ld. %.*s",
+                               l->first, l->first + l->batch_lines - 1, response.status,
+                               (int)why.len, why.data);
     }
-    if (code != 200)
-        return command_fails(COMMAND_FAILED,
-                             "the server refused lines %" PRIu64 " to %" PRIu64
-                             " with status %d. %.*s",
-                             l->first, l->first + l->batch_lines - 1, code,
-                             l->response.len > 600 ? 600 : (int)l->response.len,
-                             l->response.len == 0 ? "" : l->response.data);
-    buf_byte(&l->response, '\0');
-    if (!l->response.failed && sscanf(l->response.data,
-                                      "{\"queues\":%" SCNu64 ",\"messages\":%" SCNu64
-                                      ",\"subscriptions\":%" SCNu64,
-                                      &queues, &messages, &subscriptions) == 3) {
-        l->queues += queues;
-        l->messages += messages;
-        l->subscriptions += subscriptions;
-    }
+    if (status == COMMAND_GOOD)
+        count_loaded(l, &response.body);
+    web_response_fini(&response);
     l->batch_lines = 0;
     buf_reset(&l->batch, SIZE_MAX);
-    return COMMAND_GOOD;
+    return status;
 }
 
 static int
@@ -499,7 +480,7 @@ run_load(const struct command_args *args)
 {
     const char *existing = args->values[EXISTING];
     bool replace = existing != NULL && strcmp(existing, "replace") == 0;
-    struct web_client c;
+    struct dump_client c;
     struct loading l = {.client = &c,
                         .target = replace ? "/claimd/load?replace=true" : "/claimd/load"};
     int status;
@@ -510,16 +491,15 @@ run_load(const struct command_args *args)
     status = check_url("load", args->values[URL]);
     if (status != COMMAND_GOOD)
         return status;
-    if (!web_client_open(&c, args->values[URL], args->values[LOAD_TOKEN_FILE], args->mem))
+    if (!dump_client_open(&c, args->values[URL], args->values[LOAD_TOKEN_FILE],
+                          args->mem))
         return COMMAND_FAILED;
     buf_init(&l.batch, args->mem);
-    buf_init(&l.response, args->mem);
     buf_init(&l.address, args->mem);
     status = load_lines(&l);
-    buf_fini(&l.response);
     buf_fini(&l.batch);
     buf_fini(&l.address);
-    web_client_close(&c);
+    dump_client_close(&c);
     return status;
 }
 

@@ -16,7 +16,8 @@
 
 extern char **environ;
 
-enum { LEAKS_TIMEOUT_S = 10 }; /* to read all leaks of a server */
+/* Time limit for all leaks of a server, and for the size of a page. */
+enum { LEAKS_TIMEOUT_S = 10, LEAKS_MOST = 16 << 20 };
 
 /* The first words of each server's command line. Later options override them. */
 static const char *const first_words[] = {"claimd",
@@ -236,37 +237,53 @@ leak_report_write_sum(const struct leak_report *r)
             r->dead_letters, plural(r->dead_letters));
 }
 
+/* Requests all leaks of a server, page by page. False: it did not report them. */
+static bool
+report_leaks_of(struct command_client *c, const char *address, struct leak_report *report)
+{
+    const int64_t until_ns = clock_stopwatch_ns() + LEAKS_TIMEOUT_S * RUN_SECOND_NS;
+    char next[LEAK_REPORT_NEXT_CAP] = "/claimd/leaks?limit=1000", url[80];
+    struct web_request request = {.path = next, .response_most = LEAKS_MOST};
+    bool good = true;
+
+    (void)snprintf(url, sizeof(url), "http://%s", address);
+    c->web.url = url;
+    while (good && next[0] != '\0') {
+        struct web_response response;
+
+        request.timeout_ms = (until_ns - clock_stopwatch_ns()) / 1000000;
+        if (request.timeout_ms <= 0)
+            return false;
+        good = web_client_send(&c->web, &request, &response) && response.status == 200 &&
+               leak_report_page(report, buf_view(&response.body), next);
+        web_response_fini(&response);
+    }
+    return good;
+}
+
 static void
 report_leaks(struct test_run *r, struct leak_report *report)
 {
     struct mem *mem = mem_new(0);
+    struct command_client c;
     char of[48] = "";
-    struct buf page;
 
-    r->leaks_unknown = mem == NULL;
-    if (mem == NULL)
+    if (mem == NULL || !command_client_open(&c, NULL, mem)) {
+        r->leaks_unknown = true;
+        mem_destroy(mem);
         return;
-    buf_init(&page, mem);
+    }
     report->of = of;
     for (size_t i = 0; i < r->words.instances; i++) {
-        const int64_t until_ns = clock_stopwatch_ns() + LEAKS_TIMEOUT_S * RUN_SECOND_NS;
-        char next[LEAK_REPORT_NEXT_CAP];
-        bool good;
-
         if (r->words.numbered)
             (void)snprintf(of, sizeof(of), " (instance %zu)", i + 1);
-        good = true;
-        (void)snprintf(next, sizeof(next), "/claimd/leaks?limit=1000");
-        while (r->servers[i].pid > 0 && good && next[0] != '\0')
-            good = http_get(r->servers[i].address, next, until_ns, &page) == 200 &&
-                   !page.failed && leak_report_page(report, buf_view(&page), next);
-        if (good)
+        if (r->servers[i].pid <= 0 || report_leaks_of(&c, r->servers[i].address, report))
             continue;
         r->leaks_unknown = true;
         (void)command_fails(0, "the server at %s did not report its leaks",
                             r->servers[i].address);
     }
-    buf_fini(&page);
+    command_client_close(&c);
     mem_destroy(mem);
     leak_report_write_sum(report);
 }
