@@ -38,13 +38,13 @@ number_of(const json_t *object, const char *name)
 enum { RELEASE_DELAY, RELEASE_REASON };
 
 /* The texts and numbers of a release. */
-struct release {
+struct release_options {
     const char *reason; /* NULL: none */
     int64_t delay_s;    /* -1: none */
 };
 
 static void
-add_release(struct buf *out, const struct release *r, const char *id)
+add_release(struct buf *out, const struct release_options *r, const char *id)
 {
     if (out->data[out->len - 1] != '[')
         buf_byte(out, ',');
@@ -59,7 +59,7 @@ add_release(struct buf *out, const struct release *r, const char *id)
 /* Adds all messages that the claim holds. Returns an exit status. */
 static int
 add_claimed(struct client *c, const char *queue, const char *claim,
-            const struct release *r, struct buf *out)
+            const struct release_options *r, struct buf *out)
 {
     struct client_request request = {.member = "messages"};
     struct client_response response;
@@ -87,7 +87,8 @@ add_claimed(struct client *c, const char *queue, const char *claim,
 
 /* Releases some messages by finish. Returns an exit status. */
 static int
-release_some(struct client *c, const struct command_args *args, const struct release *r)
+release_some(struct client *c, const struct command_args *args,
+             const struct release_options *r)
 {
     const char *queue = args->words[0], *claim = args->words[1];
     struct client_request request = {.method = "POST", .member = "results"};
@@ -124,7 +125,7 @@ static int
 run_release(const struct command_args *args)
 {
     struct client *c = args->context;
-    struct release r = {.reason = args->values[RELEASE_REASON], .delay_s = -1};
+    struct release_options r = {.reason = args->values[RELEASE_REASON], .delay_s = -1};
     struct client_request request = {.method = "DELETE"};
     struct client_response response;
     struct buf path;
@@ -330,7 +331,7 @@ enum {
 };
 enum { SLICE = 1000 };
 
-struct redrive {
+struct redrive_progress {
     struct client *client;
     const char *queue, *to; /* to: NULL: the origin */
     const char *ids;        /* with commas; NULL: all */
@@ -340,7 +341,7 @@ struct redrive {
 };
 
 static void
-write_redrive(const struct redrive *r, int64_t limit, bool dry, struct buf *body)
+write_redrive(const struct redrive_progress *r, int64_t limit, bool dry, struct buf *body)
 {
     buf_byte(body, '{');
     if (r->to != NULL) {
@@ -361,7 +362,7 @@ write_redrive(const struct redrive *r, int64_t limit, bool dry, struct buf *body
 
 /* Adds the numbers of by_target. False without memory. */
 static bool
-add_targets(struct redrive *r, json_t *targets)
+add_targets(struct redrive_progress *r, json_t *targets)
 {
     const char *name;
     json_t *count;
@@ -378,7 +379,7 @@ add_targets(struct redrive *r, json_t *targets)
 
 /* Moves up to `limit` messages. *moved is their number. Returns an exit status. */
 static int
-redrive_slice(struct redrive *r, int64_t limit, bool dry, int64_t *moved)
+redrive_slice(struct redrive_progress *r, int64_t limit, bool dry, int64_t *moved)
 {
     struct client_request request = {.method = "POST", .member = "moved"};
     struct client_response response;
@@ -407,7 +408,7 @@ redrive_slice(struct redrive *r, int64_t limit, bool dry, int64_t *moved)
 
 /* Prints the result for people: a table of targets, and what is left. */
 static int
-print_redriven(const struct redrive *r, bool dry)
+print_redriven(const struct redrive_progress *r, bool dry)
 {
     static const struct table_column columns[] = {{"target", false, true, false},
                                                   {"messages", true, false, false}};
@@ -435,7 +436,7 @@ print_redriven(const struct redrive *r, bool dry)
 }
 
 static int
-print_redriven_json(const struct redrive *r, bool dry)
+print_redriven_json(const struct redrive_progress *r, bool dry)
 {
     struct buf out;
     int status;
@@ -455,7 +456,7 @@ print_redriven_json(const struct redrive *r, bool dry)
 
 /* Moves messages slice by slice, up to `limit`. Returns an exit status. */
 static int
-redrive_all(struct redrive *r, int64_t limit, int64_t total)
+redrive_all(struct redrive_progress *r, int64_t limit, int64_t total)
 {
     int status = COMMAND_GOOD;
     int64_t moved = 1;
@@ -473,7 +474,7 @@ redrive_all(struct redrive *r, int64_t limit, int64_t total)
 
 /* Counts, asks and moves. Returns an exit status. */
 static int
-redrive_run(struct redrive *r, const struct command_args *args, int64_t limit)
+redrive_run(struct redrive_progress *r, const struct command_args *args, int64_t limit)
 {
     const bool dry = args->values[REDRIVE_DRY_RUN] != NULL;
     int64_t moved = 0, total;
@@ -507,12 +508,12 @@ static int
 run_redrive(const struct command_args *args)
 {
     struct client *c = args->context;
-    struct redrive r = {.client = c,
-                        .queue = args->words[0],
-                        .to = args->values[REDRIVE_TO],
-                        .ids = args->values[REDRIVE_IDS],
-                        .keep = args->values[REDRIVE_KEEP] != NULL,
-                        .by_target = json_object()};
+    struct redrive_progress r = {.client = c,
+                                 .queue = args->words[0],
+                                 .to = args->values[REDRIVE_TO],
+                                 .ids = args->values[REDRIVE_IDS],
+                                 .keep = args->values[REDRIVE_KEEP] != NULL,
+                                 .by_target = json_object()};
     int64_t limit = INT64_MAX;
     int status = COMMAND_USAGE;
 

@@ -22,14 +22,14 @@ static const char default_url[] = "http://127.0.0.1:8888";
 /* ------------------------------------------------------------------ settings */
 
 /* A setting, and the option or variable that gives it. */
-struct setting {
+struct named_value {
     const char *value; /* NULL: not given */
     const char *from;
 };
 
 /* Reads the token: one line without blanks around it. Returns an exit status. */
 static int
-read_token(struct client *c, const struct setting *from)
+read_token(struct client *c, const struct named_value *from)
 {
     const char *path = from->value;
     char text[TOKEN_MOST + 2];
@@ -67,7 +67,7 @@ read_token(struct client *c, const struct setting *from)
 }
 
 static int
-check_url(const struct setting *url)
+check_url(const struct named_value *url)
 {
     char why[SERVER_URL_WHY_CAP];
 
@@ -78,7 +78,7 @@ check_url(const struct setting *url)
 
 /* Checks a text that becomes the value of a header: it must not end the line. */
 static int
-check_header_value(const struct setting *text)
+check_header_value(const struct named_value *text)
 {
     return text->value == NULL || strpbrk(text->value, "\r\n") == NULL
                ? COMMAND_GOOD
@@ -86,26 +86,27 @@ check_header_value(const struct setting *text)
 }
 
 /* The setting of the command line, else that of the environment. An empty variable counts as absent. */
-static struct setting
+static struct named_value
 find_setting(const char *given, const char *option, const char *variable)
 {
     const char *value = getenv(variable);
 
     if (given != NULL)
-        return (struct setting){given, option};
-    return (struct setting){value == NULL || value[0] == '\0' ? NULL : value, variable};
+        return (struct named_value){given, option};
+    return (struct named_value){value == NULL || value[0] == '\0' ? NULL : value,
+                                variable};
 }
 
 int
 client_open(struct client *c, const struct command_args *args)
 {
     const char *const *given = args->common;
-    struct setting url = find_setting(given[CLIENT_URL], "--url", "CLAIMD_URL");
-    const struct setting project =
+    struct named_value url = find_setting(given[CLIENT_URL], "--url", "CLAIMD_URL");
+    const struct named_value project =
         find_setting(given[CLIENT_PROJECT], "--project", "CLAIMD_PROJECT");
-    const struct setting token_file =
+    const struct named_value token_file =
         find_setting(given[CLIENT_TOKEN_FILE], "--token-file", "CLAIMD_TOKEN_FILE");
-    const struct setting id = find_setting(NULL, NULL, "CLAIMD_CLIENT_ID");
+    const struct named_value id = find_setting(NULL, NULL, "CLAIMD_CLIENT_ID");
     int64_t timeout_s = TIMEOUT_S;
     int status;
 

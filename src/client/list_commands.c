@@ -14,7 +14,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Items of a list, as a table or as a document. */
-struct listing {
+struct list_output {
     struct client *client;
     const char *name;  /* of the list in the document */
     const char *state; /* messages: only this state; NULL: all */
@@ -25,23 +25,23 @@ struct listing {
 };
 
 static void
-listing_init(struct listing *l, struct client *c, const char *name,
-             const struct table_column *columns, size_t count)
+list_output_init(struct list_output *l, struct client *c, const char *name,
+                 const struct table_column *columns, size_t count)
 {
-    *l = (struct listing){.client = c, .name = name};
+    *l = (struct list_output){.client = c, .name = name};
     table_init(&l->table, c->mem, columns, count);
     buf_init(&l->json, c->mem);
 }
 
 static void
-listing_fini(struct listing *l)
+list_output_fini(struct list_output *l)
 {
     table_fini(&l->table);
     buf_fini(&l->json);
 }
 
 static void
-listing_add_json(struct listing *l, struct bytes text)
+list_output_add_json(struct list_output *l, struct bytes text)
 {
     if (l->json.len > 0)
         buf_byte(&l->json, ',');
@@ -50,7 +50,7 @@ listing_add_json(struct listing *l, struct bytes text)
 
 /* Prints what the listing has. Returns an exit status. */
 static int
-listing_print(struct listing *l)
+list_output_print(struct list_output *l)
 {
     struct buf document;
     int status;
@@ -84,13 +84,13 @@ static const struct table_column queue_columns[] = {
 static bool
 add_queue(void *ctx, const json_t *queue, struct bytes text)
 {
-    struct listing *l = ctx;
+    struct list_output *l = ctx;
     struct table *t = &l->table;
 
     if (l->left-- <= 0)
         return false;
     if (l->client->json) {
-        listing_add_json(l, text);
+        list_output_add_json(l, text);
         return l->left > 0;
     }
     if (l->projects)
@@ -114,17 +114,17 @@ print_queues(struct client *c, const char *path, int64_t limit)
 {
     const struct client_request request = {.path = path};
     const bool projects = c->project == NULL;
-    struct listing l;
+    struct list_output l;
     int status;
 
-    listing_init(&l, c, "queues", queue_columns + (projects ? 0 : 1),
-                 COUNT_OF(queue_columns) - (projects ? 0 : 1));
+    list_output_init(&l, c, "queues", queue_columns + (projects ? 0 : 1),
+                     COUNT_OF(queue_columns) - (projects ? 0 : 1));
     l.projects = projects;
     l.left = limit;
     status = pages_read(c, &request, l.name, add_queue, &l);
     if (status == COMMAND_GOOD)
-        status = listing_print(&l);
-    listing_fini(&l);
+        status = list_output_print(&l);
+    list_output_fini(&l);
     return status;
 }
 
@@ -214,10 +214,10 @@ const struct command client_queues = {
 static bool
 add_claim(void *ctx, const json_t *claim, struct bytes text)
 {
-    struct listing *l = ctx;
+    struct list_output *l = ctx;
 
     if (l->client->json) {
-        listing_add_json(l, text);
+        list_output_add_json(l, text);
         return true;
     }
     table_member(&l->table, claim, "id");
@@ -239,19 +239,19 @@ run_claims(const struct command_args *args)
         {"age", true, false, false},    {"ends in", true, false, false}};
     struct client_request request = {.path = NULL};
     int status = COMMAND_FAILED;
-    struct listing l;
+    struct list_output l;
     struct buf path;
 
-    listing_init(&l, c, "claims", columns, COUNT_OF(columns));
+    list_output_init(&l, c, "claims", columns, COUNT_OF(columns));
     buf_init(&path, c->mem);
     path_of_queue(&path, "/claimd", args->words[0], "/claims?limit=1000");
     request.path = path_done(&path);
     if (request.path != NULL)
         status = pages_read(c, &request, l.name, add_claim, &l);
     if (status == COMMAND_GOOD)
-        status = listing_print(&l);
+        status = list_output_print(&l);
     buf_fini(&path);
-    listing_fini(&l);
+    list_output_fini(&l);
     return status;
 }
 
@@ -288,7 +288,7 @@ static const struct table_column detail_columns[] = {
 static bool
 add_message(void *ctx, const json_t *message, struct bytes text)
 {
-    struct listing *l = ctx;
+    struct list_output *l = ctx;
     const json_t *details = json_object_get(message, "details");
     const char *state = json_string_value(json_object_get(details, "state"));
     struct table *t = &l->table;
@@ -298,7 +298,7 @@ add_message(void *ctx, const json_t *message, struct bytes text)
     if (l->left-- <= 0)
         return false;
     if (l->client->json) {
-        listing_add_json(l, text);
+        list_output_add_json(l, text);
         return l->left > 0;
     }
     table_member(t, message, "id");
@@ -337,7 +337,7 @@ run_peek(const struct command_args *args)
     struct client_request request = {.details = true};
     int64_t limit = PEEK_USUAL;
     int status = COMMAND_FAILED;
-    struct listing l;
+    struct list_output l;
     struct buf path;
 
     if (!args_number(args, PEEK_LIMIT, 1, INT32_MAX, &limit))
@@ -346,8 +346,8 @@ run_peek(const struct command_args *args)
         return command_misused(
             args->name, "--state is %.64s. It must be ready, delayed, claimed or all",
             state);
-    listing_init(&l, c, "messages", details ? detail_columns : message_columns,
-                 details ? COUNT_OF(detail_columns) : COUNT_OF(message_columns));
+    list_output_init(&l, c, "messages", details ? detail_columns : message_columns,
+                     details ? COUNT_OF(detail_columns) : COUNT_OF(message_columns));
     l.state = state == NULL || strcmp(state, "all") == 0 ? NULL : state;
     l.details = details;
     l.left = limit;
@@ -362,9 +362,9 @@ run_peek(const struct command_args *args)
     if (status == COMMAND_GOOD && l.left == limit)
         status = client_check_queue(c, args->words[0]);
     if (status == COMMAND_GOOD)
-        status = listing_print(&l);
+        status = list_output_print(&l);
     buf_fini(&path);
-    listing_fini(&l);
+    list_output_fini(&l);
     return status;
 }
 

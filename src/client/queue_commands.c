@@ -27,17 +27,17 @@ static const char *const lacking[] = {"max_messages_post_size",
 /* ------------------------------------------------------------------ arguments */
 
 /* The parts of MEMBER=VALUE. */
-struct setting {
+struct member_value {
     struct bytes name, value;
 };
 
-static struct setting
+static struct member_value
 setting_of(const char *word)
 {
     struct bytes rest = bytes_str(word);
     const struct bytes name = bytes_cut(&rest, '=');
 
-    return (struct setting){name, rest};
+    return (struct member_value){name, rest};
 }
 
 /* Checks one of the words behind the name of the queue. Returns an exit status. */
@@ -45,7 +45,7 @@ static int
 setting_check(const struct command_args *args, size_t at)
 {
     const char *word = args->words[at];
-    const struct setting s = setting_of(word);
+    const struct member_value s = setting_of(word);
 
     if (!bytes_present(s.value) || s.name.len == 0)
         return command_misused(args->name, "%.200s is not MEMBER=VALUE", word);
@@ -127,7 +127,7 @@ metadata_build(const struct command_args *args, struct buf *out, json_t **tree)
 
     buf_byte(out, '{');
     for (size_t i = 1; i < args->count; i++) {
-        const struct setting s = setting_of(args->words[i]);
+        const struct member_value s = setting_of(args->words[i]);
 
         if (s.value.len == 0)
             return command_misused(args->name,
@@ -300,7 +300,7 @@ patch_write(struct buf *out, const struct command_args *args, struct mem *mem)
 {
     buf_byte(out, '[');
     for (size_t i = 1; i < args->count; i++) {
-        const struct setting s = setting_of(args->words[i]);
+        const struct member_value s = setting_of(args->words[i]);
 
         json_write_comma(out);
         buf_printf(out, "{\"op\":\"%s\",\"path\":", s.value.len == 0 ? "remove" : "add");

@@ -32,14 +32,14 @@ job_ended(struct runner *r, struct work_job *j)
     runner_stop(r, COMMAND_UNAVAILABLE);
 }
 
-static struct attempt
+static struct job_attempt
 attempt_of(struct runner *r, const struct work_job *j)
 {
-    return (struct attempt){.number = j->attempt,
-                            .random = random_u32(r),
-                            .stop = j->stop,
-                            .timeout_s = r->o->timeout_s,
-                            .backoff = &r->o->backoff};
+    return (struct job_attempt){.number = j->attempt,
+                                .random = random_u32(r),
+                                .stop = j->stop,
+                                .timeout_s = r->o->timeout_s,
+                                .backoff = &r->o->backoff};
 }
 
 static void
@@ -67,7 +67,7 @@ static void
 command_ended(struct runner *r, struct work_job *j)
 {
     const struct guard_report *report = &j->process.report;
-    const struct attempt a = attempt_of(r, j);
+    const struct job_attempt a = attempt_of(r, j);
 
     process_end(&j->process);
     if (report->foreign)
@@ -92,8 +92,8 @@ command_ended(struct runner *r, struct work_job *j)
 void
 service_ended(struct runner *r, struct work_job *j)
 {
-    const struct attempt a = attempt_of(r, j);
-    const struct transfer *t = &j->service;
+    const struct job_attempt a = attempt_of(r, j);
+    const struct work_transfer *t = &j->service;
     const struct service_end end = {.name = r->service_name,
                                     .status = t->status,
                                     .sent = t->sent,

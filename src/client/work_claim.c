@@ -74,7 +74,7 @@ messages_read(struct bytes document, struct work_job *jobs)
 }
 
 struct work_claim *
-work_claim_read(struct mem *mem, struct transfer *response, size_t limit,
+work_claim_read(struct mem *mem, struct work_transfer *response, size_t limit,
                 int64_t lease_ms, const char **why)
 {
     const struct bytes document = buf_view(&response->body);

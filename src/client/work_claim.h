@@ -28,8 +28,8 @@ struct work_job {
     int64_t timeout_ms;             /* time of SIGTERM by --timeout; INT64_MAX: none */
     enum attempt_stop stop;
     struct work_process process;
-    struct transfer service; /* with --http, instead of the process */
-    struct outcome outcome;  /* from ENDED on */
+    struct work_transfer service; /* with --http, instead of the process */
+    struct job_outcome outcome;   /* from ENDED on */
 };
 
 struct work_claim {
@@ -39,7 +39,7 @@ struct work_claim {
     struct bytes queue, id;  /* parts of the path */
     char number[24];         /* fencing token */
     struct work_lease lease;
-    struct transfer renewal, finish;
+    struct work_transfer renewal, finish;
     int64_t finish_ms;  /* not before */
     int64_t pause_ms;   /* between retries of finish */
     size_t count, open; /* jobs; those that are not DONE */
@@ -51,7 +51,7 @@ struct work_claim {
  * body. Its jobs are RUNNING, but not started. NULL if the response is not that of a claim or there is no memory;
  * *why says which.
  */
-struct work_claim *work_claim_read(struct mem *mem, struct transfer *response,
+struct work_claim *work_claim_read(struct mem *mem, struct work_transfer *response,
                                    size_t limit, int64_t lease_ms, const char **why);
 
 /* Frees a claim. Its transfers must be reset. */

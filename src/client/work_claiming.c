@@ -43,7 +43,7 @@ claim_lost(struct runner *r, struct work_claim *c)
 static void
 log_result(const struct work_job *j, enum finish_result result)
 {
-    const struct outcome *o = &j->outcome;
+    const struct job_outcome *o = &j->outcome;
     const char *next = "The server did not confirm the result. It may run again";
     char in[64];
 
@@ -68,7 +68,7 @@ log_result(const struct work_job *j, enum finish_result result)
 
 /* The result of a job is at claimd, or never will be. */
 static void
-on_finished(void *ctx, struct work_job *j, enum finish_result result)
+job_result_known(void *ctx, struct work_job *j, enum finish_result result)
 {
     const bool confirmed = result != FINISH_NOT_HELD && result != FINISH_UNKNOWN;
     struct runner *r = ctx;
@@ -124,7 +124,7 @@ claim_tick(struct runner *r, struct work_claim *c, int64_t *next_ms)
         }
     } else if (c->finish.handle == NULL) {
         if (lease_ended(&c->lease, r->now_ms))
-            finish_give_up(c, on_finished, r);
+            finish_give_up(c, job_result_known, r);
         *next_ms = earlier(*next_ms, lease_end_ms(&c->lease));
     }
     for (size_t i = 0; i < c->count; i++)
@@ -175,9 +175,9 @@ claim_renewed(struct work_claim *c)
 }
 
 void
-on_renewal(struct runner *r, struct work_claim *c)
+read_renewal_response(struct runner *r, struct work_claim *c)
 {
-    const struct transfer *t = &c->renewal;
+    const struct work_transfer *t = &c->renewal;
     bool failed = claim_needs_retry(r, t);
 
     if (!failed && t->status < 300 && t->status != 204) { /* the page of a proxy */
@@ -200,14 +200,14 @@ on_renewal(struct runner *r, struct work_claim *c)
 }
 
 void
-on_finish(struct runner *r, struct work_claim *c)
+read_finish_response(struct runner *r, struct work_claim *c)
 {
-    const struct transfer *t = &c->finish;
+    const struct work_transfer *t = &c->finish;
 
     if (claim_needs_retry(r, t)) {
         finish_retry(c, r->now_ms, t->retry_after_s * 1000, true);
     } else if (t->status == 200) {
-        if (finish_read(c, buf_view(&t->body), r->now_ms, on_finished, r)) {
+        if (finish_read(c, buf_view(&t->body), r->now_ms, job_result_known, r)) {
             server_answered(r);
         } else {
             server_failed(r, "the response to a finish request is not understood");
@@ -215,7 +215,7 @@ on_finish(struct runner *r, struct work_claim *c)
         }
     } else if (t->status == 404) { /* the claim is over */
         server_answered(r);
-        finish_not_held(c, r->now_ms, on_finished, r);
+        finish_not_held(c, r->now_ms, job_result_known, r);
     } else if (t->status == 409 &&
                finish_without_dead_letters(c, &r->o->backoff, random_u32(r)) > 0) {
         work_log(
@@ -225,7 +225,7 @@ on_finish(struct runner *r, struct work_claim *c)
         finish_retry(c, r->now_ms, -1, false);
     } else {
         server_refused(r, t, "a finish request");
-        finish_give_up(c, on_finished, r);
+        finish_give_up(c, job_result_known, r);
     }
     transfer_reset(&r->transfers, &c->finish);
 }
@@ -241,7 +241,7 @@ claim_pause(struct runner *r, int64_t at_least_ms)
 }
 
 static void
-claim_received(struct runner *r, struct transfer *t)
+claim_received(struct runner *r, struct work_transfer *t)
 {
     const char *why;
     struct work_claim *c =
@@ -280,9 +280,9 @@ claim_received(struct runner *r, struct transfer *t)
 }
 
 void
-on_claim(struct runner *r)
+read_claim_response(struct runner *r)
 {
-    struct transfer *t = &r->poll;
+    struct work_transfer *t = &r->poll;
     const bool quick = r->now_ms < t->sent_ms + QUICK_MS;
 
     if (r->poll_end_ms != INT64_MAX && t->status == 0) {
@@ -372,7 +372,7 @@ claims_end(struct runner *r)
             process_end(&c->jobs[i].process);
             transfer_reset(&r->transfers, &c->jobs[i].service);
         }
-        finish_give_up(c, on_finished, r);
+        finish_give_up(c, job_result_known, r);
         claim_free(r, c);
     }
 }

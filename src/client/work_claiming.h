@@ -14,9 +14,9 @@ int64_t claims_tick(struct runner *r);
 int64_t claiming_tick(struct runner *r);
 
 /* The responses to the requests. */
-void on_claim(struct runner *r);
-void on_renewal(struct runner *r, struct work_claim *c);
-void on_finish(struct runner *r, struct work_claim *c);
+void read_claim_response(struct runner *r);
+void read_renewal_response(struct runner *r, struct work_claim *c);
+void read_finish_response(struct runner *r, struct work_claim *c);
 
 /* Ends all jobs and frees all claims, after the loop. */
 void claims_end(struct runner *r);

@@ -31,7 +31,7 @@ list_of(enum outcome_kind kind)
 static void
 job_write(struct buf *out, const struct work_job *j)
 {
-    const struct outcome *o = &j->outcome;
+    const struct job_outcome *o = &j->outcome;
 
     json_write_comma(out);
     if (o->kind != OUTCOME_DELETE)

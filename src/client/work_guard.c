@@ -154,7 +154,7 @@ ended_child(void)
 
 /* ------------------------------------------------------------------ the command */
 
-struct guard {
+struct work_guard {
     const struct guard_setup *setup;
     int control, children, clock; /* descriptors; clock: a timer */
     char **environment;           /* of setup, with space for the variables of a job */
@@ -172,7 +172,7 @@ struct guard {
 
 /* Becomes the command, in a child that shares the memory of its parent. Returns errno if it cannot. */
 static int
-exec_command(const struct guard *g, pid_t parent, const int from[GUARD_FILES])
+exec_command(const struct work_guard *g, pid_t parent, const int from[GUARD_FILES])
 {
     static const int to[GUARD_FILES] = {STDIN_FILENO, STDERR_FILENO, METADATA_FD};
 
@@ -201,7 +201,7 @@ read_error(int fd)
 
 /* Forks. Not inlined, because the child of vfork() must not change variables of its caller. */
 static int __attribute__((noinline))
-spawn(const struct guard *g, const int from[GUARD_FILES], pid_t *pid)
+spawn(const struct work_guard *g, const int from[GUARD_FILES], pid_t *pid)
 {
     const pid_t parent = getpid();
     int report[2], error;
@@ -230,9 +230,9 @@ spawn(const struct guard *g, const int from[GUARD_FILES], pid_t *pid)
 /* ------------------------------------------------------------------ the guard */
 
 static bool
-guard_init(struct guard *g, const struct guard_setup *setup, int control)
+guard_init(struct work_guard *g, const struct guard_setup *setup, int control)
 {
-    *g = (struct guard){.setup = setup, .control = control};
+    *g = (struct work_guard){.setup = setup, .control = control};
     while (setup->environment[g->environment_len] != NULL)
         g->environment_len++;
     g->environment =
@@ -252,7 +252,7 @@ guard_init(struct guard *g, const struct guard_setup *setup, int control)
 
 /* Adds the variables of the job to the environment. False: there are too many. */
 static bool
-guard_take_variables(struct guard *g)
+guard_take_variables(struct work_guard *g)
 {
     char *at = g->order.variables, *end = at + g->order.len;
     size_t count = g->environment_len;
@@ -266,7 +266,7 @@ guard_take_variables(struct guard *g)
 }
 
 static void
-guard_arm(const struct guard *g)
+guard_arm(const struct work_guard *g)
 {
     int64_t due_ms = g->kill_ms < g->stop_ms ? g->kill_ms : g->stop_ms, left_ms;
     struct itimerspec when = {.it_value.tv_nsec = 1};
@@ -281,14 +281,14 @@ guard_arm(const struct guard *g)
 }
 
 static void
-guard_report(struct guard *g)
+guard_report(struct work_guard *g)
 {
     (void)message_send(g->control, &g->report, sizeof(g->report), NULL, 0);
     g->busy = false;
 }
 
 static void
-guard_start(struct guard *g, const int files[GUARD_FILES])
+guard_start(struct work_guard *g, const int files[GUARD_FILES])
 {
     g->busy = true;
     g->stopped = g->ending = false;
@@ -306,7 +306,7 @@ guard_start(struct guard *g, const int files[GUARD_FILES])
 
 /* Sends SIGTERM to the group of the command. */
 static void
-guard_term(struct guard *g)
+guard_term(struct work_guard *g)
 {
     g->stopped = true;
     if (g->command == 0)
@@ -317,7 +317,7 @@ guard_term(struct guard *g)
 
 /* Takes an order. False: there is none. */
 static bool
-guard_read(struct guard *g)
+guard_read(struct work_guard *g)
 {
     struct guard_order *o = &g->order;
     int files[GUARD_FILES];
@@ -346,7 +346,7 @@ guard_read(struct guard *g)
 
 /* Does what is due at this time for a command that may still run. */
 static void
-guard_tick(struct guard *g)
+guard_tick(struct work_guard *g)
 {
     const int64_t now = now_ms();
     uint64_t count;
@@ -367,7 +367,7 @@ guard_tick(struct guard *g)
 
 /* Takes the ends of the command and of its descendants. */
 static void
-guard_reap(struct guard *g)
+guard_reap(struct work_guard *g)
 {
     pid_t pid;
 
@@ -386,7 +386,7 @@ guard_reap(struct guard *g)
 
 /* Kills all that is left, and reports the end. False: call it again. */
 static bool
-guard_end(struct guard *g)
+guard_end(struct work_guard *g)
 {
     enum tree_state state;
 
@@ -401,7 +401,7 @@ guard_end(struct guard *g)
 }
 
 static void
-guard_run(struct guard *g)
+guard_run(struct work_guard *g)
 {
     while (!g->gone || g->busy) {
         struct pollfd fds[] = {{.fd = g->gone ? -1 : g->control, .events = POLLIN},
@@ -464,7 +464,7 @@ spawner_fork(struct spawner *s, int control)
     struct spawned *place = spawner_free_place(s);
     struct guard_report report = {.error = EAGAIN};
     const pid_t pid = place != NULL ? fork() : -1;
-    struct guard g;
+    struct work_guard g;
 
     if (pid == 0) {
         if (guard_init(&g, s->setup, control))

@@ -36,8 +36,8 @@ void
 health_learn(struct runner *r, const struct work_job *j)
 {
     const int64_t before_ms = r->service.away_ms;
-    const struct outcome *o = &j->outcome;
-    const struct transfer *t = &j->service;
+    const struct job_outcome *o = &j->outcome;
+    const struct work_transfer *t = &j->service;
 
     if (o->kind == OUTCOME_RELEASE || o->kind == OUTCOME_BROKEN)
         return;
@@ -69,10 +69,10 @@ health_tick(struct runner *r)
 }
 
 void
-on_health(struct runner *r)
+read_health_response(struct runner *r)
 {
     const int64_t before_ms = r->service.away_ms;
-    struct transfer *t = &r->health;
+    struct work_transfer *t = &r->health;
     char why[WHAT_MOST + CURL_ERROR_SIZE];
 
     if (t->status >= 200 && t->status < 300) {

@@ -10,7 +10,7 @@
 int64_t health_tick(struct runner *r);
 
 /* The request for the health has ended. */
-void on_health(struct runner *r);
+void read_health_response(struct runner *r);
 
 /* Learns from a job that has ended, before its transfer is reset. */
 void health_learn(struct runner *r, const struct work_job *j);

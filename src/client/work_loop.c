@@ -133,26 +133,26 @@ descriptors_read(struct runner *r, const struct curl_waitfd *fds)
 static bool
 transfers_read(struct runner *r)
 {
-    struct transfer *t;
+    struct work_transfer *t;
     bool any = false;
 
     transfers_perform(&r->transfers);
     for (; (t = transfers_next(&r->transfers)) != NULL; any = true) {
         switch (t->use) {
         case TRANSFER_CLAIM:
-            on_claim(r);
+            read_claim_response(r);
             break;
         case TRANSFER_RENEWAL:
-            on_renewal(r, t->owner);
+            read_renewal_response(r, t->owner);
             break;
         case TRANSFER_FINISH:
-            on_finish(r, t->owner);
+            read_finish_response(r, t->owner);
             break;
         case TRANSFER_SERVICE:
             service_ended(r, t->owner);
             break;
         case TRANSFER_HEALTH:
-            on_health(r);
+            read_health_response(r);
             break;
         }
     }

@@ -95,7 +95,7 @@ reason_write(char reason[REASON_MOST + 1], const char *words, struct bytes text)
 }
 
 static void
-outcome_retry(struct outcome *o, const struct attempt *a, struct bytes text)
+outcome_retry(struct job_outcome *o, const struct job_attempt *a, struct bytes text)
 {
     o->kind = OUTCOME_RETRY;
     o->delay_s = backoff_s(a->backoff, a->number, a->random);
@@ -104,7 +104,7 @@ outcome_retry(struct outcome *o, const struct attempt *a, struct bytes text)
 
 /* The outcome of an attempt that the runner has ended. False: it has not. */
 static bool
-outcome_of_stop(struct outcome *o, const struct attempt *a, struct bytes text)
+outcome_of_stop(struct job_outcome *o, const struct job_attempt *a, struct bytes text)
 {
     if (a->stop == STOP_TIMEOUT) {
         (void)snprintf(o->what, sizeof(o->what), "timed out after %lld s",
@@ -118,13 +118,13 @@ outcome_of_stop(struct outcome *o, const struct attempt *a, struct bytes text)
 }
 
 void
-outcome_of_command(struct outcome *o, const struct attempt *a, int status,
+outcome_of_command(struct job_outcome *o, const struct job_attempt *a, int status,
                    struct bytes tail)
 {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     const char *name;
 
-    *o = (struct outcome){.kind = OUTCOME_DELETE};
+    *o = (struct job_outcome){.kind = OUTCOME_DELETE};
     if (outcome_of_stop(o, a, tail) || code == 0)
         return;
     if (code >= 0)
@@ -147,7 +147,7 @@ outcome_of_command(struct outcome *o, const struct attempt *a, int status,
 
 /* The service is not available: the message is released, and this delivery does not count. */
 static void
-outcome_away(struct outcome *o, const struct service_end *e, int64_t delay_s,
+outcome_away(struct job_outcome *o, const struct service_end *e, int64_t delay_s,
              struct bytes text)
 {
     o->kind = OUTCOME_AWAY;
@@ -158,7 +158,7 @@ outcome_away(struct outcome *o, const struct service_end *e, int64_t delay_s,
 
 /* The request cannot succeed with this URL. If it has worked before, the service may come back. */
 static void
-outcome_unusable(struct outcome *o, const struct service_end *e, struct bytes text)
+outcome_unusable(struct job_outcome *o, const struct service_end *e, struct bytes text)
 {
     outcome_away(o, e, 0, text);
     if (!e->worked)
@@ -167,7 +167,7 @@ outcome_unusable(struct outcome *o, const struct service_end *e, struct bytes te
 
 /* No response, and the request was not sent: the job did not run. */
 static void
-outcome_of_unsent(struct outcome *o, const struct service_end *e)
+outcome_of_unsent(struct job_outcome *o, const struct service_end *e)
 {
     (void)snprintf(o->what, sizeof(o->what), "cannot reach %.*s", SERVICE_NAME_MOST,
                    e->name);
@@ -179,7 +179,7 @@ outcome_of_unsent(struct outcome *o, const struct service_end *e)
 
 /* Retry-After, up to the limit of the pauses between attempts. -1: none. */
 static int64_t
-retry_after_clamp(const struct attempt *a, int64_t retry_after_s)
+retry_after_clamp(const struct job_attempt *a, int64_t retry_after_s)
 {
     const int64_t most_s = a->backoff->most_s;
 
@@ -189,7 +189,7 @@ retry_after_clamp(const struct attempt *a, int64_t retry_after_s)
 /* The job may have run, and the service may be away. Longer pauses leave the message attempts for the time in which it
  * is back. */
 static void
-outcome_doubt(struct outcome *o, const struct attempt *a)
+outcome_doubt(struct job_outcome *o, const struct job_attempt *a)
 {
     const struct work_backoff slow = {DOUBT_BASE_S, a->backoff->most_s};
     const int64_t pause_s = backoff_s(&slow, a->number, a->random);
@@ -206,7 +206,8 @@ is_moved(long status)
 }
 
 static void
-outcome_of_status(struct outcome *o, const struct attempt *a, const struct service_end *e)
+outcome_of_status(struct job_outcome *o, const struct job_attempt *a,
+                  const struct service_end *e)
 {
     const int64_t after_s = retry_after_clamp(a, e->retry_after_s);
     const bool is_success = e->status >= 200 && e->status < 300;
@@ -237,10 +238,10 @@ outcome_of_status(struct outcome *o, const struct attempt *a, const struct servi
 }
 
 void
-outcome_of_request(struct outcome *o, const struct attempt *a,
+outcome_of_request(struct job_outcome *o, const struct job_attempt *a,
                    const struct service_end *e)
 {
-    *o = (struct outcome){.kind = OUTCOME_DELETE};
+    *o = (struct job_outcome){.kind = OUTCOME_DELETE};
     if (a->stop == STOP_TIMEOUT && !e->sent) {
         (void)snprintf(o->what, sizeof(o->what), "cannot reach %.*s within %lld s",
                        SERVICE_NAME_MOST, e->name, (long long)a->timeout_s);

@@ -27,7 +27,7 @@ enum outcome_kind {
 /* Longest description of the end of an attempt, with a URL of SERVICE_NAME_MOST in it, in bytes. */
 enum { WHAT_MOST = 319, SERVICE_NAME_MOST = 200 };
 
-struct outcome {
+struct job_outcome {
     enum outcome_kind kind;
     bool doubt;      /* RETRY: the service may be away, although the attempt counts */
     bool unsent;     /* AWAY: the service never got the request */
@@ -70,7 +70,7 @@ enum attempt_stop {
     STOP_LOST     /* ended because the lease was lost: no outcome */
 };
 
-struct attempt {
+struct job_attempt {
     int64_t number; /* delivery count of the message */
     uint32_t random;
     enum attempt_stop stop;
@@ -79,7 +79,7 @@ struct attempt {
 };
 
 /* The outcome of a command that has ended with this status of waitpid(2). tail: the end of its standard error. */
-void outcome_of_command(struct outcome *o, const struct attempt *a, int status,
+void outcome_of_command(struct job_outcome *o, const struct job_attempt *a, int status,
                         struct bytes tail);
 
 /* The end of a request to a service. */
@@ -96,7 +96,7 @@ struct service_end {
 };
 
 /* The outcome of a request to a service that has ended, or that the runner has ended. */
-void outcome_of_request(struct outcome *o, const struct attempt *a,
+void outcome_of_request(struct job_outcome *o, const struct job_attempt *a,
                         const struct service_end *e);
 
 #endif

@@ -48,11 +48,11 @@ memory_file(const char *name, struct bytes content)
 /* ------------------------------------------------------------------ guards */
 
 bool
-guards_init(struct guards *g, const struct guard_setup *setup)
+guards_init(struct work_guards *g, const struct guard_setup *setup)
 {
     int is_subreaper;
 
-    *g = (struct guards){.setup = *setup, .control = -1};
+    *g = (struct work_guards){.setup = *setup, .control = -1};
     if (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) != 0 ||
         prctl(PR_SET_CHILD_SUBREAPER, is_subreaper) != 0) {
         errno = ENOSYS;
@@ -79,7 +79,7 @@ spawner_wait(pid_t spawner)
 }
 
 void
-guards_fini(struct guards *g)
+guards_fini(struct work_guards *g)
 {
     for (size_t i = 0; i < g->count; i++)
         (void)close(g->all[i].control);
@@ -94,7 +94,7 @@ guards_fini(struct guards *g)
 }
 
 size_t
-guards_limit(const struct guards *g)
+guards_limit(const struct work_guards *g)
 {
     struct pollfd fd = {.fd = g->control, .events = POLLOUT};
     size_t idle = 0;
@@ -107,14 +107,14 @@ guards_limit(const struct guards *g)
 }
 
 static void
-spawner_forget(struct guards *g)
+spawner_forget(struct work_guards *g)
 {
     (void)close(g->control);
     g->spawner = 0;
 }
 
 void
-guards_child_changed(struct guards *g, pid_t pid, int status)
+guards_child_changed(struct work_guards *g, pid_t pid, int status)
 {
     if (pid != g->spawner || g->spawner <= 0)
         return;
@@ -127,7 +127,7 @@ guards_child_changed(struct guards *g, pid_t pid, int status)
 /* Sends the socket of a new guard to the spawner, and starts that if there is none. False with errno. EBUSY: the spawner
  * has not read earlier ones. */
 static bool
-spawner_order(struct guards *g, int guard)
+spawner_order(struct work_guards *g, int guard)
 {
     for (;;) {
         if (g->spawner <= 0 && (g->spawner = spawner_start(&g->setup, &g->control)) < 0)
@@ -145,7 +145,7 @@ spawner_order(struct guards *g, int guard)
 
 /* Makes a guard. NULL with errno. */
 static struct guard_link *
-guard_open(struct guards *g)
+guard_open(struct work_guards *g)
 {
     struct guard_link *link = &g->all[g->count];
     int ends[2], error = 0;
@@ -170,7 +170,7 @@ guard_open(struct guards *g)
 }
 
 static struct guard_link *
-guard_idle(struct guards *g)
+guard_idle(struct work_guards *g)
 {
     for (size_t i = 0; i < g->count; i++)
         if (g->all[i].process == NULL)
@@ -179,7 +179,7 @@ guard_idle(struct guards *g)
 }
 
 static void
-guard_forget(struct guards *g, struct guard_link *link)
+guard_forget(struct work_guards *g, struct guard_link *link)
 {
     (void)close(link->control);
     *link = g->all[--g->count];
@@ -188,7 +188,7 @@ guard_forget(struct guards *g, struct guard_link *link)
 }
 
 void
-guards_read(struct guards *g, size_t i)
+guards_read(struct work_guards *g, size_t i)
 {
     struct guard_link *link = &g->all[i];
     struct work_process *p = link->process;
@@ -220,8 +220,8 @@ guards_read(struct guards *g, size_t i)
 
 /* Sends the order with its files to an idle guard. Returns errno. */
 static int
-order_start(struct work_process *p, struct guards *g, const struct process_start *start,
-            const int files[GUARD_FILES])
+order_start(struct work_process *p, struct work_guards *g,
+            const struct process_start *start, const int files[GUARD_FILES])
 {
     struct guard_link *link;
     struct guard_order order = {.kind = GUARD_START,
@@ -248,7 +248,8 @@ order_start(struct work_process *p, struct guards *g, const struct process_start
 }
 
 int
-process_start(struct work_process *p, struct guards *g, const struct process_start *start)
+process_start(struct work_process *p, struct work_guards *g,
+              const struct process_start *start)
 {
     int pipe_ends[2] = {-1, -1}, from[GUARD_FILES] = {-1, -1, -1}, error = 0;
 

@@ -43,7 +43,7 @@ struct guard_link {
     struct work_process *process; /* borrowed. NULL: idle */
 };
 
-struct guards {
+struct work_guards {
     struct guard_setup setup;
     int control; /* of the spawner */
     pid_t spawner;
@@ -65,28 +65,28 @@ struct process_start {
 bool process_reserve_descriptors(void);
 
 /* Starts the spawner. Call it while this process is small. False with errno. ENOSYS: the system has no child subreapers. */
-bool guards_init(struct guards *g, const struct guard_setup *setup);
+bool guards_init(struct work_guards *g, const struct guard_setup *setup);
 
 /* Ends all guards with all that they run, and waits for that. No effect if *g is zero. */
-void guards_fini(struct guards *g);
+void guards_fini(struct work_guards *g);
 
 /* waitpid(2) has returned this status of a child. If it is the spawner, it must not stay stopped, and if it has ended,
  * the next start makes a new one. */
-void guards_child_changed(struct guards *g, pid_t pid, int status);
+void guards_child_changed(struct work_guards *g, pid_t pid, int status);
 
 /* Takes what guard `i` reports, without blocking. A guard without a process may vanish: then the last one gets
  * its place. So call it from the last guard to the first. */
-void guards_read(struct guards *g, size_t i);
+void guards_read(struct work_guards *g, size_t i);
 
 /* Number of commands that can start now. A busy spawner starts no guards besides those that wait for it. */
-size_t guards_limit(const struct guards *g);
+size_t guards_limit(const struct work_guards *g);
 
 /*
  * Starts a command, without waiting. Returns 0, or why that is impossible, as errno. EBUSY: there is no idle guard, and
  * the spawner is busy. A command that cannot run is reported when it is over. Until it is started, *p needs no
  * initialization.
  */
-int process_start(struct work_process *p, struct guards *g,
+int process_start(struct work_process *p, struct work_guards *g,
                   const struct process_start *start);
 
 /* The lease was renewed. No effect if it is over. */

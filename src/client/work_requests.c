@@ -17,8 +17,8 @@ enum { CLAIM_MESSAGES_MOST = 20 };
 
 /* Prepares a request to claimd. False without memory. */
 static bool
-server_prepare(const struct client *server, struct transfers *all, struct transfer *t,
-               const char *method, const char *path)
+server_prepare(const struct client *server, struct work_transfers *all,
+               struct work_transfer *t, const char *method, const char *path)
 {
     CURL *h = transfer_prepare(all, t);
 
@@ -29,8 +29,9 @@ server_prepare(const struct client *server, struct transfers *all, struct transf
 }
 
 bool
-request_claim(struct transfers *all, struct transfer *t, const struct client *server,
-              const struct work_options *o, size_t limit, bool wait)
+request_claim(struct work_transfers *all, struct work_transfer *t,
+              const struct client *server, const struct work_options *o, size_t limit,
+              bool wait)
 {
     /* A third of the lease is left when the response comes, at least, before it would be lost. */
     const int64_t third_s = o->lease_s / 3,
@@ -63,9 +64,10 @@ request_claim(struct transfers *all, struct transfer *t, const struct client *se
 }
 
 bool
-request_renewal(struct transfers *all, struct work_claim *c, const struct client *server)
+request_renewal(struct work_transfers *all, struct work_claim *c,
+                const struct client *server)
 {
-    struct transfer *t = &c->renewal;
+    struct work_transfer *t = &c->renewal;
 
     t->body_most = FINISH_MOST_BYTES;
     buf_printf(&t->request, "{\"ttl\":%lld}", (long long)(c->lease.ttl_ms / 1000));
@@ -76,9 +78,10 @@ request_renewal(struct transfers *all, struct work_claim *c, const struct client
 }
 
 bool
-request_finish(struct transfers *all, struct work_claim *c, const struct client *server)
+request_finish(struct work_transfers *all, struct work_claim *c,
+               const struct client *server)
 {
-    struct transfer *t = &c->finish;
+    struct work_transfer *t = &c->finish;
     char path[sizeof(c->path) + 32];
 
     t->body_most = FINISH_MOST_BYTES;
@@ -91,10 +94,11 @@ request_finish(struct transfers *all, struct work_claim *c, const struct client 
 }
 
 bool
-request_service(struct transfers *all, struct work_job *j, const struct work_options *o)
+request_service(struct work_transfers *all, struct work_job *j,
+                const struct work_options *o)
 {
     const struct work_claim *c = j->claim;
-    struct transfer *t = &j->service;
+    struct work_transfer *t = &j->service;
     const bool text_only = o->raw && j->body.data[0] == '"';
     struct buf text;
 
@@ -124,7 +128,8 @@ request_service(struct transfers *all, struct work_job *j, const struct work_opt
 }
 
 bool
-request_health(struct transfers *all, struct transfer *t, const struct work_options *o)
+request_health(struct work_transfers *all, struct work_transfer *t,
+               const struct work_options *o)
 {
     t->body_most = 0;
     if (transfer_prepare(all, t) != NULL &&

@@ -124,7 +124,7 @@ server_answered(struct runner *r)
 
 /* Text of a problem document, or of the error without response. */
 static void
-describe_failure(const struct transfer *t, char *out, size_t cap)
+describe_failure(const struct work_transfer *t, char *out, size_t cap)
 {
     const struct bytes body = buf_view(&t->body);
     const struct json_scan_value value = json_member(body, "description");
@@ -149,7 +149,7 @@ server_failed(struct runner *r, const char *why)
 }
 
 static bool
-fail_if(struct runner *r, const struct transfer *t, bool failed)
+fail_if(struct runner *r, const struct work_transfer *t, bool failed)
 {
     char why[512];
 
@@ -161,14 +161,14 @@ fail_if(struct runner *r, const struct transfer *t, bool failed)
 }
 
 bool
-needs_retry(struct runner *r, const struct transfer *t)
+needs_retry(struct runner *r, const struct work_transfer *t)
 {
     return fail_if(r, t,
                    t->status == 0 || t->status >= 500 || t->status == HTTP_TOO_MANY);
 }
 
 bool
-claim_needs_retry(struct runner *r, const struct transfer *t)
+claim_needs_retry(struct runner *r, const struct work_transfer *t)
 {
     const bool is_of_claimd =
         json_member(buf_view(&t->body), "title").kind == SCAN_STRING;
@@ -177,7 +177,7 @@ claim_needs_retry(struct runner *r, const struct transfer *t)
 }
 
 void
-server_refused(struct runner *r, const struct transfer *t, const char *request)
+server_refused(struct runner *r, const struct work_transfer *t, const char *request)
 {
     const bool is_refusal = t->status >= 400; /* claimd has no other status here */
     char why[512];

@@ -38,13 +38,13 @@ struct runner {
     struct mem *mem;
     struct entropy entropy;
     struct supervisor supervisor;
-    struct guards guards; /* of the commands. Zero with --http */
-    char **environment;   /* of the commands, without the variables of a job; owned */
-    struct transfers transfers;
-    struct transfer poll;        /* the request that claims */
+    struct work_guards guards; /* of the commands. Zero with --http */
+    char **environment; /* of the commands, without the variables of a job; owned */
+    struct work_transfers transfers;
+    struct work_transfer poll;   /* the request that claims */
     size_t limit;                /* of that request */
     struct work_service service; /* of --http */
-    struct transfer health;      /* the request for its health */
+    struct work_transfer health; /* the request for its health */
     char service_name[SERVICE_NAME_MOST + 1], health_name[SERVICE_NAME_MOST + 1];
     struct work_claim *claims;
     size_t running;  /* jobs */
@@ -119,12 +119,12 @@ void server_failed(struct runner *r, const char *why);
  * Looks at the status of a response. True: a retry may help, and server_failed() was called. False: it is a response
  * to the request. Then call server_answered() if it is understood.
  */
-bool needs_retry(struct runner *r, const struct transfer *t);
+bool needs_retry(struct runner *r, const struct work_transfer *t);
 
 /* The same for a request about a claim: a 404 that is not one of claimd says nothing of the claim. */
-bool claim_needs_retry(struct runner *r, const struct transfer *t);
+bool claim_needs_retry(struct runner *r, const struct work_transfer *t);
 
 /* The server refuses a request for good: stops the runner. */
-void server_refused(struct runner *r, const struct transfer *t, const char *request);
+void server_refused(struct runner *r, const struct work_transfer *t, const char *request);
 
 #endif

@@ -10,9 +10,10 @@
 enum { CONNECT_MOST_MS = 5000, IDLE_MOST_S = 1, KEEPALIVE_S = 60 };
 
 void
-transfer_init(struct transfer *t, struct mem *mem, enum transfer_use use, void *owner)
+transfer_init(struct work_transfer *t, struct mem *mem, enum transfer_use use,
+              void *owner)
 {
-    *t = (struct transfer){.use = use, .owner = owner, .retry_after_s = -1};
+    *t = (struct work_transfer){.use = use, .owner = owner, .retry_after_s = -1};
     buf_init(&t->request, mem);
     buf_init(&t->body, mem);
 }
@@ -20,7 +21,7 @@ transfer_init(struct transfer *t, struct mem *mem, enum transfer_use use, void *
 /* Takes the handle from the transfer, which keeps its response. A handle without one is not used again: it may remember
  * that it should send its body anew, and curl_easy_reset() does not end that. */
 static void
-handle_take(struct transfers *all, struct transfer *t)
+handle_take(struct work_transfers *all, struct work_transfer *t)
 {
     if (t->handle == NULL)
         return;
@@ -35,7 +36,7 @@ handle_take(struct transfers *all, struct transfer *t)
 }
 
 void
-transfer_reset(struct transfers *all, struct transfer *t)
+transfer_reset(struct work_transfers *all, struct work_transfer *t)
 {
     handle_take(all, t);
     buf_fini(&t->request);
@@ -44,9 +45,9 @@ transfer_reset(struct transfers *all, struct transfer *t)
 }
 
 bool
-transfers_init(struct transfers *all, struct mem *mem)
+transfers_init(struct work_transfers *all, struct mem *mem)
 {
-    *all = (struct transfers){.mem = mem};
+    *all = (struct work_transfers){.mem = mem};
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return false;
     all->multi = curl_multi_init();
@@ -54,7 +55,7 @@ transfers_init(struct transfers *all, struct mem *mem)
 }
 
 void
-transfers_fini(struct transfers *all)
+transfers_fini(struct work_transfers *all)
 {
     while (all->idle_count > 0)
         curl_easy_cleanup(all->idle[--all->idle_count]);
@@ -66,9 +67,9 @@ transfers_fini(struct transfers *all)
 /* ------------------------------------------------------------------ the response */
 
 static size_t
-on_header(char *data, size_t size, size_t count, void *ctx)
+read_header(char *data, size_t size, size_t count, void *ctx)
 {
-    struct transfer *t = ctx;
+    struct work_transfer *t = ctx;
     const struct bytes line = bytes_of(data, size * count);
     char text[32];
 
@@ -86,9 +87,9 @@ on_header(char *data, size_t size, size_t count, void *ctx)
 }
 
 static size_t
-on_body(char *data, size_t size, size_t count, void *ctx)
+read_body(char *data, size_t size, size_t count, void *ctx)
 {
-    struct transfer *t = ctx;
+    struct work_transfer *t = ctx;
     const size_t len = size * count, space = t->body_most - t->body.len;
 
     buf_add(&t->body, data, len < space ? len : space);
@@ -123,7 +124,7 @@ retry_after_read(const char *retry_after, const char *date, int64_t now_s)
 static int
 on_connected(void *ctx, char *remote, char *local, int remote_port, int local_port)
 {
-    struct transfer *t = ctx;
+    struct work_transfer *t = ctx;
 
     (void)remote;
     (void)local;
@@ -134,7 +135,7 @@ on_connected(void *ctx, char *remote, char *local, int remote_port, int local_po
 }
 
 CURL *
-transfer_prepare(struct transfers *all, struct transfer *t)
+transfer_prepare(struct work_transfers *all, struct work_transfer *t)
 {
     CURL *h = all->idle_count > 0 ? all->idle[--all->idle_count] : curl_easy_init();
 
@@ -153,9 +154,9 @@ transfer_prepare(struct transfers *all, struct transfer *t)
     (void)curl_easy_setopt(h, CURLOPT_PRIVATE, t);
     (void)curl_easy_setopt(h, CURLOPT_ERRORBUFFER, t->error);
     (void)curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+    (void)curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, read_header);
     (void)curl_easy_setopt(h, CURLOPT_HEADERDATA, t);
-    (void)curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+    (void)curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, read_body);
     (void)curl_easy_setopt(h, CURLOPT_WRITEDATA, t);
     (void)curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, on_connected);
     (void)curl_easy_setopt(h, CURLOPT_PREREQDATA, t);
@@ -170,7 +171,7 @@ transfer_prepare(struct transfers *all, struct transfer *t)
 static size_t
 on_read(char *space, size_t size, size_t count, void *ctx)
 {
-    struct transfer *t = ctx;
+    struct work_transfer *t = ctx;
     const size_t left = t->request.len - t->read_len;
     const size_t len = left < size * count ? left : size * count;
 
@@ -190,7 +191,7 @@ on_seek(void *ctx, curl_off_t offset, int origin)
 }
 
 bool
-transfer_post_once(struct transfer *t)
+transfer_post_once(struct work_transfer *t)
 {
     CURL *h = t->handle;
 
@@ -211,7 +212,7 @@ transfer_post_once(struct transfer *t)
 }
 
 static bool
-body_set(struct transfer *t)
+body_set(struct work_transfer *t)
 {
     if (t->request.len == 0 && !t->once)
         return true;
@@ -222,7 +223,7 @@ body_set(struct transfer *t)
 }
 
 bool
-transfer_start(struct transfers *all, struct transfer *t, int64_t timeout_ms)
+transfer_start(struct work_transfers *all, struct work_transfer *t, int64_t timeout_ms)
 {
     CURL *h = t->handle;
 
@@ -238,7 +239,7 @@ transfer_start(struct transfers *all, struct transfer *t, int64_t timeout_ms)
 /* ------------------------------------------------------------------ the loop */
 
 void
-transfers_perform(struct transfers *all)
+transfers_perform(struct work_transfers *all)
 {
     int running;
 
@@ -256,7 +257,7 @@ is_unusable(CURLcode code)
 
 /* The transfer has failed. Says why in t->error, and leaves no status. */
 static void
-transfer_fail(struct transfer *t, CURLcode code)
+transfer_fail(struct work_transfer *t, CURLcode code)
 {
     long error = 0;
 
@@ -273,10 +274,10 @@ transfer_fail(struct transfer *t, CURLcode code)
                        code != CURLE_OK ? curl_easy_strerror(code) : "out of memory");
 }
 
-struct transfer *
-transfers_next(struct transfers *all)
+struct work_transfer *
+transfers_next(struct work_transfers *all)
 {
-    struct transfer *t;
+    struct work_transfer *t;
     CURLcode code;
     CURLMsg *m;
     int left;
@@ -297,7 +298,7 @@ transfers_next(struct transfers *all)
 }
 
 bool
-transfer_end_waiting(struct transfer *t)
+transfer_end_waiting(struct work_transfer *t)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
     struct curl_tlssessioninfo *tls = NULL;

@@ -24,7 +24,7 @@ enum transfer_use {
     TRANSFER_HEALTH   /* owner: none; a request to the path of --health */
 };
 
-struct transfer {
+struct work_transfer {
     enum transfer_use use;
     void *owner;                /* borrowed */
     CURL *handle;               /* owned; NULL: not under way */
@@ -50,18 +50,18 @@ struct transfer {
     char error[CURL_ERROR_SIZE];
 };
 
-void
-transfer_init(struct transfer *t, struct mem *mem, enum transfer_use use, void *owner);
+void transfer_init(struct work_transfer *t, struct mem *mem, enum transfer_use use,
+                   void *owner);
 
 /* Ends it, if it is under way, and forgets the response. Keeps no memory. */
-struct transfers;
-void transfer_reset(struct transfers *all, struct transfer *t);
+struct work_transfers;
+void transfer_reset(struct work_transfers *all, struct work_transfer *t);
 
 /* ------------------------------------------------------------------ all of them */
 
 enum { TRANSFERS_IDLE = 64 };
 
-struct transfers {
+struct work_transfers {
     CURLM *multi;
     struct mem *mem;
     CURL *idle[TRANSFERS_IDLE]; /* handles that can be used again */
@@ -69,38 +69,39 @@ struct transfers {
 };
 
 /* False without memory. */
-bool transfers_init(struct transfers *all, struct mem *mem);
+bool transfers_init(struct work_transfers *all, struct mem *mem);
 
 /* Every transfer must have been reset. */
-void transfers_fini(struct transfers *all);
+void transfers_fini(struct work_transfers *all);
 
 /*
  * Gives t a handle with the options that all transfers share. The caller adds its own (URL, method) and headers, and
  * calls transfer_start(). NULL without memory.
  */
-CURL *transfer_prepare(struct transfers *all, struct transfer *t);
+CURL *transfer_prepare(struct work_transfers *all, struct work_transfer *t);
 
 /*
  * Sends the body with POST, also if it is empty, and never twice: libcurl repeats a request on a new connection if an
  * old one ends without a response, but a job may have run then. False without memory.
  */
-bool transfer_post_once(struct transfer *t);
+bool transfer_post_once(struct work_transfer *t);
 
 /* Starts a prepared transfer: with a body if `request` is not empty. It may take timeout_ms (0: no limit). False
  * without memory; then it is reset. */
-bool transfer_start(struct transfers *all, struct transfer *t, int64_t timeout_ms);
+bool
+transfer_start(struct work_transfers *all, struct work_transfer *t, int64_t timeout_ms);
 
 /* Goes on with all transfers. */
-void transfers_perform(struct transfers *all);
+void transfers_perform(struct work_transfers *all);
 
 /* A transfer that has ended and is not under way any more; NULL: there is none. */
-struct transfer *transfers_next(struct transfers *all);
+struct work_transfer *transfers_next(struct work_transfers *all);
 
 /*
  * Closes the sending half of the connection, if it is not encrypted. claimd then ends the long poll of this transfer
  * at once, and sends the response. False: that is impossible, or there is no connection.
  */
-bool transfer_end_waiting(struct transfer *t);
+bool transfer_end_waiting(struct work_transfer *t);
 
 /* Seconds of Retry-After, which are a number or an HTTP date. date: the header Date of the response, "" without; now_s
  * is the time of this machine, which counts without it. -1: it is neither. */

@@ -16,7 +16,7 @@ static const char messages[] =
 static const char location[] = "/v2/queues/jobs/claims/c1";
 
 static struct mem *mem;
-static struct transfer response;
+static struct work_transfer response;
 static struct work_claim *claim;
 static const char *why;
 static size_t called[FINISH_UNKNOWN + 1];
@@ -62,9 +62,9 @@ on_done(void *ctx, struct work_job *job, enum finish_result result)
 static void
 job_end(size_t i, enum outcome_kind kind, const char *reason, int64_t delay_s)
 {
-    struct outcome *o = &claim->jobs[i].outcome;
+    struct job_outcome *o = &claim->jobs[i].outcome;
 
-    *o = (struct outcome){.kind = kind, .delay_s = delay_s};
+    *o = (struct job_outcome){.kind = kind, .delay_s = delay_s};
     (void)snprintf(o->reason, sizeof(o->reason), "%s", reason);
     claim->jobs[i].state = JOB_ENDED;
 }

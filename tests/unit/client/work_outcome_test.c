@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const struct work_backoff usual = {1, 900};
-static struct outcome outcome;
+static struct job_outcome outcome;
 static char reason[REASON_MOST + 1];
 
 /* A status of waitpid(2). */
@@ -20,7 +20,7 @@ exited(int code)
 static void
 command_ends(int status, enum attempt_stop stop, const char *tail)
 {
-    const struct attempt a = {
+    const struct job_attempt a = {
         .number = 3, .stop = stop, .timeout_s = 30, .backoff = &usual};
 
     outcome_of_command(&outcome, &a, status, bytes_str(tail));
@@ -30,7 +30,7 @@ command_ends(int status, enum attempt_stop stop, const char *tail)
 static void
 service_ends(struct service_end end, enum attempt_stop stop)
 {
-    const struct attempt a = {
+    const struct job_attempt a = {
         .number = 3, .stop = stop, .timeout_s = 30, .backoff = &usual};
 
     end.name = "http://s/x";

@@ -17,7 +17,7 @@ extern char **environ;
 
 enum { LATER_MS = 1000000 };
 
-static struct guards guards;
+static struct work_guards guards;
 static struct work_process process;
 static sigset_t none;
 static char *words[] = {"/bin/sh", "-c", NULL, NULL};
@@ -33,7 +33,7 @@ begin(void)
         test_skip_all("the system has no child subreapers, which guards are");
     (void)sigemptyset(&none);
     process = (struct work_process){.errors = -1};
-    guards = (struct guards){.count = 0};
+    guards = (struct work_guards){.count = 0};
     ck_assert(process_reserve_descriptors());
     saved_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
     ck_assert_int_ge(saved_stderr, 0);
