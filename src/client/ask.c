@@ -1,6 +1,6 @@
 #include "client/ask.h"
 
-#include "client/command.h"
+#include "claimd/base/command.h"
 #include "client/table.h"
 #include "client/text.h"
 

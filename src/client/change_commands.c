@@ -1,4 +1,10 @@
-/* claimd release, purge, pause, resume and redrive. */
+/*
+ * claimd release, purge, pause, resume and redrive: commands that change what is in a queue. Purge and redrive ask before
+ * (ask.h), and show their progress.
+ *
+ * Each command has its function and its table, which command.h declares. Read
+ * command.c first.
+ */
 #include "client/ask.h"
 #include "client/command.h"
 #include "client/table.h"
@@ -7,25 +13,6 @@
 #include "claimd/json/tree.h"
 
 #include <stdio.h>
-
-/* Requests a path, and prints the error. Frees the path. Returns an exit status. */
-static int
-call_path(struct client *c, struct buf *path, struct client_request *request,
-          struct client_response *response)
-{
-    int status = COMMAND_FAILED;
-
-    *response = (struct client_response){.retry_after_s = -1};
-    request->path = path_done(path);
-    if (request->path != NULL)
-        status = client_send(c, request, response);
-    if (response->error[0] != '\0') {
-        progress_end(); /* the error takes the place of the bar */
-        (void)command_fails(status, "%s", response->error);
-    }
-    buf_fini(path);
-    return status;
-}
 
 static int64_t
 number_of(const json_t *object, const char *name)
@@ -71,7 +58,7 @@ add_claimed(struct client *c, const char *queue, const char *claim,
     buf_init(&path, c->mem);
     path_of_queue(&path, "/v2", queue, "/claims/");
     client_add_encoded(&path, claim);
-    status = call_path(c, &path, &request, &response);
+    status = client_call_path(c, &path, &request, &response);
     messages = json_object_get(response.document, "messages");
     json_array_foreach(messages, i, message)
     {
@@ -111,7 +98,7 @@ release_some(struct client *c, const struct command_args *args,
         path_of_queue(&path, "/claimd", queue, "/claims/");
         client_add_encoded(&path, claim);
         buf_str(&path, "/finish");
-        status = call_path(c, &path, &request, &response);
+        status = client_call_path(c, &path, &request, &response);
         if (status == COMMAND_GOOD && c->json)
             status = print_json(buf_view(&response.body));
         client_response_free(&response);
@@ -138,7 +125,7 @@ run_release(const struct command_args *args)
     buf_init(&path, c->mem);
     path_of_queue(&path, "/v2", args->words[0], "/claims/");
     client_add_encoded(&path, args->words[1]);
-    status = call_path(c, &path, &request, &response);
+    status = client_call_path(c, &path, &request, &response);
     client_response_free(&response);
     return status == COMMAND_GOOD ? client_check_queue(c, args->words[0]) : status;
 }
@@ -175,7 +162,7 @@ count_messages(struct client *c, const char *queue, int64_t *total)
 
     buf_init(&path, c->mem);
     path_of_queue(&path, "/v2", queue, "/stats");
-    status = call_path(c, &path, &request, &response);
+    status = client_call_path(c, &path, &request, &response);
     *total = number_of(json_object_get(response.document, "messages"), "total");
     client_response_free(&response);
     return status;
@@ -220,7 +207,7 @@ run_purge(const struct command_args *args)
         progress_show(0, total);
         buf_init(&path, c->mem);
         path_of_queue(&path, "/v2", queue, "/purge");
-        status = call_path(c, &path, &request, &response);
+        status = client_call_path(c, &path, &request, &response);
         client_response_free(&response);
         progress_end();
     }
@@ -259,7 +246,7 @@ change_pause(struct client *c, const char *queue, const char *body)
 
     buf_init(&path, c->mem);
     path_of_queue(&path, "/claimd", queue, "/pause");
-    status = call_path(c, &path, &request, &response);
+    status = client_call_path(c, &path, &request, &response);
     if (status == COMMAND_GOOD && c->json) {
         status = print_json(buf_view(&response.body));
     } else if (status == COMMAND_GOOD) {
@@ -392,7 +379,7 @@ redrive_slice(struct redrive_progress *r, int64_t limit, bool dry, int64_t *move
     request.body = buf_view(&body);
     path_of_queue(&path, "/claimd", r->queue, "/redrive");
     path.failed |= body.failed;
-    status = call_path(r->client, &path, &request, &response);
+    status = client_call_path(r->client, &path, &request, &response);
     if (status == COMMAND_GOOD) {
         *moved = number_of(response.document, "moved");
         r->moved += *moved;

@@ -1,6 +1,10 @@
-/* claimd check: a check for Nagios and programs like it. */
+/*
+ * claimd check: compares values of queues and of the journal with thresholds, and prints one line and exits as Nagios and
+ * programs like it expect.
+ *
+ * The table is at the end (command.h). The queues come page by page (client.h), the journal from /metrics.
+ */
 #include "client/command.h"
-#include "client/pages.h"
 #include "client/text.h"
 
 #include "claimd/base/utf8.h"

@@ -1,10 +1,15 @@
-/* The table of commands of claimd-client, and functions that its commands share. */
+/*
+ * The table of commands of claimd-client with the options that all have, and functions that the commands share.
+ *
+ * command.h declares them. claimd/base/command.h reads the arguments, prints the help and runs a command. For an example,
+ * read run_pause() in change_commands.c.
+ */
 #include "client/command.h"
 
 #include "claimd/base/utf8.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
-#include "claimd/json/tree.h"
+#include "client/ask.h"
 #include "client/text.h"
 
 #include <langinfo.h>
@@ -131,6 +136,24 @@ path_of_queue(struct buf *out, const char *root, const char *queue, const char *
     buf_str(out, behind);
 }
 
+int
+client_call_path(struct client *c, struct buf *path, struct client_request *request,
+                 struct client_response *response)
+{
+    int status = COMMAND_FAILED;
+
+    *response = (struct client_response){.retry_after_s = -1};
+    request->path = path_done(path);
+    if (request->path != NULL)
+        status = client_send(c, request, response);
+    if (response->error[0] != '\0') {
+        progress_end(); /* the error takes the place of the bar */
+        (void)command_fails(status, "%s", response->error);
+    }
+    buf_fini(path);
+    return status;
+}
+
 const char *
 path_done(struct buf *out)
 {
@@ -181,17 +204,4 @@ print_json(struct bytes document)
     buf_fini(&out);
     mem_destroy(mem);
     return failed ? command_no_memory() : COMMAND_GOOD;
-}
-
-int
-print_tree(struct mem *mem, const json_t *tree)
-{
-    struct buf out;
-    int status;
-
-    buf_init(&out, mem);
-    json_tree_write(&out, tree);
-    status = out.failed ? command_no_memory() : print_json(buf_view(&out));
-    buf_fini(&out);
-    return status;
 }

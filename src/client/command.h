@@ -34,6 +34,11 @@ path_of_queue(struct buf *out, const char *root, const char *queue, const char *
 /* Ends a text of requests with a NUL. NULL without memory, after an error message. */
 const char *path_done(struct buf *out);
 
+/* Sends a request for a path that has no NUL at its end, and prints the error. Frees the path. Returns an exit status. Call
+ * client_response_free() in any case. */
+int client_call_path(struct client *c, struct buf *path, struct client_request *request,
+                     struct client_response *response);
+
 bool word_is_utf8(struct bytes word);
 
 /* Appends a word in UTF-8 as a JSON value: JSON stays JSON, and any other text becomes a string. */

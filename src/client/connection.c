@@ -1,4 +1,9 @@
-/* The settings of a connection, and what they mean for libcurl. */
+/*
+ * The settings of the connection of a command: from the options of all commands and from the environment. Also the headers
+ * that each request needs.
+ *
+ * client.h declares them. request.c sends the requests, and work_requests.c those of `claimd work`.
+ */
 #include "client/client.h"
 #include "client/text.h"
 

@@ -1,6 +1,11 @@
-/* claimd queues, claims, peek and why: looking without changing anything. */
+/*
+ * claimd queues, claims, peek and why: commands that show what a server has and change nothing.
+ *
+ * All but `why` read a list page by page (client.h) into a struct list_output, which
+ * becomes a table for people (table.h) or a document. Each command has its function and
+ * its table, which command.h declares.
+ */
 #include "client/command.h"
-#include "client/pages.h"
 #include "client/table.h"
 #include "client/text.h"
 

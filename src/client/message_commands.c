@@ -1,4 +1,10 @@
-/* claimd post, claim and delete: messages by hand. */
+/*
+ * claimd post, claim and delete: messages by hand. Post sends its messages in batches, and those of standard input as
+ * they come. Claim may wait for messages.
+ *
+ * Each command has its function and its table, which command.h declares. Read
+ * command.c first.
+ */
 #include "client/command.h"
 #include "client/table.h"
 #include "client/text.h"
@@ -420,8 +426,8 @@ delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
 {
     struct client_request request = {.method = "DELETE"};
     struct client_response response;
-    int status = COMMAND_FAILED;
     struct buf path;
+    int status;
 
     buf_init(&path, c->mem);
     path_of_queue(&path, "/v2", queue, "/messages");
@@ -434,12 +440,8 @@ delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
         buf_str(&path, "&claim_ids=");
         client_add_encoded(&path, claim);
     }
-    request.path = path_done(&path);
-    if (request.path != NULL) {
-        status = client_call(c, &request, &response);
-        client_response_free(&response);
-    }
-    buf_fini(&path);
+    status = client_call_path(c, &path, &request, &response);
+    client_response_free(&response);
     return status;
 }
 

@@ -1,4 +1,9 @@
-/* claimd create and set: the settings of a queue, which are its metadata. */
+/*
+ * claimd create and set: the settings of a queue, which are its metadata. Both read words of the form MEMBER=VALUE, and
+ * print the settings that the queue has then.
+ *
+ * The tables are at the end of each part (command.h).
+ */
 #include "client/command.h"
 #include "client/text.h"
 
@@ -152,17 +157,11 @@ static int
 queue_call(struct client *c, const char *queue, struct client_request *request,
            struct client_response *response)
 {
-    int status = COMMAND_FAILED;
     struct buf path;
 
-    *response = (struct client_response){.retry_after_s = -1};
     buf_init(&path, c->mem);
     path_of_queue(&path, "/v2", queue, "");
-    request->path = path_done(&path);
-    if (request->path != NULL)
-        status = client_call(c, request, response);
-    buf_fini(&path);
-    return status;
+    return client_call_path(c, &path, request, response);
 }
 
 /* True for values that mean that a reserved member is not set. */

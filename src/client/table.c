@@ -52,13 +52,6 @@ table_number(struct table *t, int64_t number)
     end_cell(t);
 }
 
-static void
-table_duration(struct table *t, int64_t seconds)
-{
-    duration_write(&t->text, seconds);
-    end_cell(t);
-}
-
 void
 table_body(struct table *t, const json_t *value)
 {
@@ -93,10 +86,12 @@ table_member_duration(struct table *t, const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
-    if (json_is_number(value))
-        table_duration(t, (int64_t)json_number_value(value));
-    else
+    if (!json_is_number(value)) {
         table_text(t, BYTES_NONE);
+        return;
+    }
+    duration_write(&t->text, (int64_t)json_number_value(value));
+    end_cell(t);
 }
 
 void

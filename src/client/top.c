@@ -8,7 +8,6 @@
  * respond delays the keys by REQUEST_MS at most.
  */
 #include "client/command.h"
-#include "client/pages.h"
 #include "client/table.h"
 #include "client/text.h"
 #include "client/top_model.h"

@@ -1,6 +1,9 @@
-#include "client/work_claiming.h"
+/*
+ * The claims of a runner: takes them, renews their leases, and finishes their jobs. work_runner.h declares it. Read
+ * work_claim.h before, and work_attempt.c after this.
+ */
+#include "client/work_runner.h"
 
-#include "client/work_attempt.h"
 #include "client/work_finish.h"
 #include "client/work_requests.h"
 
@@ -189,7 +192,7 @@ read_renewal_response(struct runner *r, struct work_claim *c)
         lease_renewal_failed(&c->lease, r->now_ms,
                              earlier(t->retry_after_s * 1000, c->lease.ttl_ms / 12));
     } else if (t->status == 204) {
-        server_answered(r);
+        server_responded(r);
         claim_renewed(c);
     } else {
         lease_refused(&c->lease);
@@ -208,13 +211,13 @@ read_finish_response(struct runner *r, struct work_claim *c)
         finish_retry(c, r->now_ms, t->retry_after_s * 1000, true);
     } else if (t->status == 200) {
         if (finish_read(c, buf_view(&t->body), r->now_ms, job_result_known, r)) {
-            server_answered(r);
+            server_responded(r);
         } else {
             server_failed(r, "the response to a finish request is not understood");
             finish_retry(c, r->now_ms, 0, true);
         }
     } else if (t->status == 404) { /* the claim is over */
-        server_answered(r);
+        server_responded(r);
         finish_not_held(c, r->now_ms, job_result_known, r);
     } else if (t->status == 409 &&
                finish_without_dead_letters(c, &r->o->backoff, random_u32(r)) > 0) {
@@ -254,7 +257,7 @@ claim_received(struct runner *r, struct work_transfer *t)
         claim_pause(r, 0);
         return;
     }
-    server_answered(r);
+    server_responded(r);
     if (!bytes_present(c->jobs[0].details)) {
         work_log("the server does not know finish requests. `claimd work` needs the same "
                  "version of the server");
@@ -294,7 +297,7 @@ read_claim_response(struct runner *r)
     } else if (t->status != 204) {
         server_refused(r, t, "a claim");
     } else {
-        server_answered(r);
+        server_responded(r);
         r->empty = r->o->exit_when_empty && !r->ready_since;
         if (quick && !r->empty)
             claim_pause(r, 0); /* the server did not wait */

@@ -1,4 +1,6 @@
-/* work_options: the options of `claimd work`. */
+/*
+ * work_options: the options of `claimd work`, and its run (work_runner.h).
+ */
 #ifndef CLIENT_WORK_OPTIONS_H
 #define CLIENT_WORK_OPTIONS_H
 
@@ -22,5 +24,10 @@ struct work_options {
     struct work_backoff backoff;
     bool raw, exit_when_empty;
 };
+
+struct client;
+
+/* Runs the event loop until the end. Returns the exit status. */
+int work_run(const struct work_options *o, const struct client *server);
 
 #endif

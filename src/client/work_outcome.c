@@ -49,12 +49,6 @@ backoff_s(const struct work_backoff *b, int64_t attempt, uint32_t random)
 }
 
 static bool
-is_continuation(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-static bool
 is_printable(unsigned char c)
 {
     return (c >= ' ' && c != 0x7f) || c == '\n' || c == '\t';
@@ -75,7 +69,8 @@ reason_write(char reason[REASON_MOST + 1], const char *words, struct bytes text)
     }
     if (text.len > REASON_MOST - len) {
         text = bytes_of(text.data + text.len - (REASON_MOST - len), REASON_MOST - len);
-        while (text.len > 0 && is_continuation(*text.data)) /* the rest of a character */
+        while (text.len > 0 &&
+               utf8_is_tail((unsigned char)*text.data)) /* the rest of a character */
             text = bytes_of(text.data + 1, text.len - 1);
     }
     at = (const unsigned char *)text.data;

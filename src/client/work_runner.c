@@ -1,10 +1,17 @@
 #include "client/work_runner.h"
 
 #include "claimd/json/scan.h"
+#include "client/work_requests.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Until a half-closed long poll must have responded. */
@@ -100,7 +107,8 @@ runner_stop(struct runner *r, int status)
     mode_enter(r, MODE_STOP);
 }
 
-void
+/* Enters HURRY. */
+static void
 runner_hurry(struct runner *r)
 {
     mode_enter(r, MODE_HURRY);
@@ -112,7 +120,7 @@ runner_hurry(struct runner *r)
 /* ------------------------------------------------------------------ the server */
 
 void
-server_answered(struct runner *r)
+server_responded(struct runner *r)
 {
     if (r->away_ms < 0)
         return;
@@ -182,10 +190,297 @@ server_refused(struct runner *r, const struct work_transfer *t, const char *requ
     const bool is_refusal = t->status >= 400; /* claimd has no other status here */
     char why[512];
 
-    server_answered(r);
+    server_responded(r);
     describe_failure(t, why, sizeof(why));
     work_log(is_refusal ? "the server refuses %s: %s"
                         : "the response to %s is not one of claimd: %s",
              request, why);
     runner_stop(r, is_refusal ? COMMAND_FAILED : COMMAND_UNAVAILABLE);
+}
+
+/* ------------------------------------------------------------------ signals */
+
+enum { SIGNALS_APART_MS = 100 };
+
+static bool
+signals_open(struct runner *r)
+{
+    static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1};
+    struct sigaction hangup;
+    sigset_t set;
+
+    /* The parent may have set SIGCHLD to be ignored. */
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        (void)sigaddset(&set, numbers[i]);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* nohup */
+        (void)sigaddset(&set, SIGHUP);
+    r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    (void)sigaddset(&set, SIGPIPE); /* standard error may have no reader */
+    return r->signals >= 0 && sigprocmask(SIG_BLOCK, &set, &r->before) == 0;
+}
+
+/* Reaps the spawner, if it was killed, and processes that this one inherited, for example as PID 1. */
+static void
+children_reap(struct runner *r)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
+        guards_child_changed(&r->guards, pid, status);
+}
+
+static void
+signals_read(struct runner *r)
+{
+    struct signalfd_siginfo info;
+
+    while (read(r->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGCHLD)
+            continue; /* the others of the same number may be lost */
+        if (info.ssi_signo == SIGUSR1) {
+            mode_enter(r, MODE_QUIET);
+        } else if (r->mode < MODE_STOP) {
+            r->stopped_ms = r->now_ms;
+            runner_stop(r, EXIT_SUCCESS);
+        } else if (r->now_ms >= r->stopped_ms + SIGNALS_APART_MS) {
+            runner_hurry(r); /* timeout(1) signals a process and then its group */
+        }
+    }
+    children_reap(r);
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+/* poll(2) does not count the time in which the system is suspended, and leases end in it. So a runner with jobs looks
+ * at the clock this often. */
+enum { AWAKE_MS = 5000 };
+
+/* Descriptors besides those of libcurl: the signals, the guards, and the standard errors of commands, or that of this
+ * process while it cannot take more. */
+static unsigned
+descriptors_list(const struct runner *r, struct curl_waitfd *fds)
+{
+    unsigned count = 0;
+
+    fds[count++] = (struct curl_waitfd){.fd = r->signals, .events = CURL_WAIT_POLLIN};
+    for (size_t i = 0; i < r->guards.count; i++)
+        fds[count++] = (struct curl_waitfd){.fd = r->guards.all[i].control,
+                                            .events = CURL_WAIT_POLLIN};
+    if (r->stderr_blocked) {
+        fds[count++] =
+            (struct curl_waitfd){.fd = STDERR_FILENO, .events = CURL_WAIT_POLLOUT};
+        return count;
+    }
+    for (const struct work_claim *c = r->claims; c != NULL; c = c->next)
+        for (size_t i = 0; i < c->count; i++)
+            if (c->jobs[i].process.errors >= 0)
+                fds[count++] = (struct curl_waitfd){.fd = c->jobs[i].process.errors,
+                                                    .events = CURL_WAIT_POLLIN};
+    return count;
+}
+
+/* Passes on what commands have written to standard error, a part of each in turn. fds: those of the commands, as
+ * descriptors_list() listed them, with events. */
+static void
+errors_pass_on(struct runner *r, const struct curl_waitfd *fds)
+{
+    if (r->stderr_blocked) {
+        r->stderr_blocked = !stderr_is_writable();
+        return;
+    }
+    for (struct work_claim *c = r->claims; c != NULL; c = c->next)
+        for (size_t i = 0; i < c->count; i++) {
+            if (c->jobs[i].process.errors < 0 || fds++->revents == 0)
+                continue;
+            r->stderr_blocked = !stderr_is_writable();
+            if (r->stderr_blocked)
+                return;
+            process_read_errors(&c->jobs[i].process);
+        }
+}
+
+static void
+descriptors_read(struct runner *r, const struct curl_waitfd *fds)
+{
+    const size_t guards = r->guards.count;
+
+    fds++; /* the signals */
+    errors_pass_on(r, fds + guards);
+    for (size_t i = guards; i > 0; i--)
+        if (fds[i - 1].revents != 0)
+            guards_read(&r->guards, i - 1);
+}
+
+/* Goes on with all transfers. False: none has ended. */
+static bool
+transfers_read(struct runner *r)
+{
+    struct work_transfer *t;
+    bool any = false;
+
+    transfers_perform(&r->transfers);
+    for (; (t = transfers_next(&r->transfers)) != NULL; any = true) {
+        switch (t->use) {
+        case TRANSFER_CLAIM:
+            read_claim_response(r);
+            break;
+        case TRANSFER_RENEWAL:
+            read_renewal_response(r, t->owner);
+            break;
+        case TRANSFER_FINISH:
+            read_finish_response(r, t->owner);
+            break;
+        case TRANSFER_SERVICE:
+            service_ended(r, t->owner);
+            break;
+        case TRANSFER_HEALTH:
+            read_health_response(r);
+            break;
+        }
+    }
+    return any;
+}
+
+/* Gives up a server or a service that is away for too long. Returns the time of the next check. */
+static int64_t
+give_up_tick(struct runner *r)
+{
+    const bool is_server =
+        r->away_ms >= 0 && (r->service.away_ms < 0 || r->away_ms < r->service.away_ms);
+    const int64_t away_ms = is_server ? r->away_ms : r->service.away_ms,
+                  end_ms = away_ms + r->o->give_up_s * 1000;
+
+    if (r->o->give_up_s == 0 || away_ms < 0 || r->mode >= MODE_STOP)
+        return INT64_MAX;
+    if (r->now_ms < end_ms)
+        return end_ms;
+    work_log("giving up, because the %s is away for %lld s",
+             is_server ? "server" : "service", (long long)r->o->give_up_s);
+    runner_stop(r, COMMAND_UNAVAILABLE);
+    return r->now_ms;
+}
+
+static bool
+is_over(const struct runner *r)
+{
+    return r->mode >= MODE_DRAIN && r->poll.handle == NULL && r->claims == NULL;
+}
+
+static void
+runner_loop(struct runner *r, struct curl_waitfd *fds)
+{
+    for (;;) {
+        int64_t next_ms;
+
+        r->now_ms = now_ms();
+        signals_read(r);
+        next_ms = give_up_tick(r);
+        next_ms = earlier(next_ms, claims_tick(r));
+        next_ms = earlier(next_ms, health_tick(r));
+        next_ms = earlier(next_ms, claiming_tick(r));
+        if (is_over(r))
+            return;
+        if (r->mode >= MODE_STOP) {
+            if (r->now_ms >= r->end_ms)
+                return;
+            next_ms = earlier(next_ms, r->end_ms);
+        }
+        if (transfers_read(r))
+            continue;
+        next_ms = next_ms < r->now_ms ? 0 : next_ms - r->now_ms;
+        if (r->running > 0)
+            next_ms = earlier(next_ms, AWAKE_MS);
+        (void)curl_multi_poll(r->transfers.multi, fds, descriptors_list(r, fds),
+                              (int)earlier(next_ms, INT_MAX), NULL);
+        descriptors_read(r, fds);
+    }
+}
+
+static void
+runner_fini(struct runner *r)
+{
+    if (r->transfers.multi != NULL)
+        claims_end(r);
+    guards_fini(&r->guards);
+    if (r->transfers.multi != NULL) {
+        transfer_reset(&r->transfers, &r->health);
+        transfers_fini(&r->transfers);
+    }
+    mem_free(r->mem, r->environment);
+    if (r->signals >= 0)
+        (void)close(r->signals);
+}
+
+/* A job needs two descriptors of this process, and 1024 is the usual limit. Commands keep the limit that they would
+ * have, because the spawner exists before. */
+static void
+descriptors_allow(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Starts what runs the commands, before this process needs much memory. */
+static bool
+commands_open(struct runner *r)
+{
+    struct guard_setup setup = {
+        .command = r->o->command, .most = (size_t)r->o->parallel, .signals = &r->before};
+
+    if (r->o->command == NULL)
+        return true;
+    r->environment = work_environment(r->mem);
+    setup.environment = r->environment;
+    if (r->environment == NULL || !guards_init(&r->guards, &setup))
+        return false;
+    descriptors_allow();
+    return true;
+}
+
+#define NO_SUBREAPERS                                                                    \
+    "the system has no child subreapers (prctl(2)), which end all processes of a job"
+
+int
+work_run(const struct work_options *o, const struct client *server)
+{
+    struct runner r = {.o = o,
+                       .server = server,
+                       .mem = mem_new(0),
+                       .now_ms = now_ms(),
+                       .poll_end_ms = INT64_MAX,
+                       .away_ms = -1,
+                       .signals = -1};
+    struct curl_waitfd *fds = calloc(2 * (size_t)o->parallel + 1, sizeof(*fds));
+
+    service_init(&r.service, o->health != NULL);
+    if (o->service != NULL)
+        url_describe(r.service_name, o->service);
+    if (o->health != NULL)
+        url_describe(r.health_name, o->health);
+    entropy_init_system(&r.entropy);
+    supervisor_init(&r.supervisor, getenv("NOTIFY_SOCKET"));
+    if (r.mem == NULL || fds == NULL || !process_reserve_descriptors() ||
+        !signals_open(&r) || !commands_open(&r) || !transfers_init(&r.transfers, r.mem)) {
+        work_log("cannot start: %s", errno == ENOSYS ? NO_SUBREAPERS : strerror(errno));
+        r.status = COMMAND_FAILED;
+    } else {
+        transfer_init(&r.poll, r.mem, TRANSFER_CLAIM, NULL);
+        transfer_init(&r.health, r.mem, TRANSFER_HEALTH, NULL);
+        report_state(&r, "READY=1");
+        runner_loop(&r, fds);
+    }
+    if (r.mem != NULL)
+        runner_fini(&r);
+    free(fds);
+    mem_destroy(r.mem);
+    if (r.unconfirmed && r.status == 0)
+        r.status = COMMAND_UNAVAILABLE;
+    return r.status;
 }

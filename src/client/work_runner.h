@@ -101,23 +101,20 @@ void mode_enter(struct runner *r, enum mode mode);
 /* Enters STOP. `status` will be the exit status. */
 void runner_stop(struct runner *r, int status);
 
-/* Enters HURRY. */
-void runner_hurry(struct runner *r);
-
 /* Ends the request that claims, if there is one. */
 void poll_end(struct runner *r);
 
 /* ------------------------------------------------------------------ the server */
 
 /* A response was understood, so the server is not away. */
-void server_answered(struct runner *r);
+void server_responded(struct runner *r);
 
 /* The server is away, or does not work. Says so once. */
 void server_failed(struct runner *r, const char *why);
 
 /*
  * Looks at the status of a response. True: a retry may help, and server_failed() was called. False: it is a response
- * to the request. Then call server_answered() if it is understood.
+ * to the request. Then call server_responded() if it is understood.
  */
 bool needs_retry(struct runner *r, const struct work_transfer *t);
 
@@ -126,5 +123,48 @@ bool claim_needs_retry(struct runner *r, const struct work_transfer *t);
 
 /* The server refuses a request for good: stops the runner. */
 void server_refused(struct runner *r, const struct work_transfer *t, const char *request);
+
+/* ------------------------------------------------------------------ claims (work_claiming.c) */
+
+/* Does what is due for all claims, and frees those that are over. Returns the time of the next call. */
+int64_t claims_tick(struct runner *r);
+
+/* Claims if there are free slots, and enters DRAIN if the runner has done all that it should. Returns the time of the
+ * next call. */
+int64_t claiming_tick(struct runner *r);
+
+/* The responses to the requests. */
+void read_claim_response(struct runner *r);
+void read_renewal_response(struct runner *r, struct work_claim *c);
+void read_finish_response(struct runner *r, struct work_claim *c);
+
+/* Ends all jobs and frees all claims, after the loop. */
+void claims_end(struct runner *r);
+
+/* ------------------------------------------------------------------ jobs (work_attempt.c) */
+
+/* Starts a job, or ends it at once if that is impossible. */
+void job_start(struct runner *r, struct work_job *j);
+
+/*
+ * Starts the end of a running job: SIGTERM now, SIGKILL at kill_ms at the latest. A request to a service ends at once,
+ * and the job is not running any more.
+ */
+void
+job_stop(struct runner *r, struct work_job *j, enum attempt_stop why, int64_t kill_ms);
+
+/* Does what is due for a running job. *next_ms becomes the time of the next call, if that is earlier. */
+void job_tick(struct runner *r, struct work_job *j, int64_t *next_ms);
+
+/* The request to the service has ended. */
+void service_ended(struct runner *r, struct work_job *j);
+
+/* ------------------------------------------------------------------ the service (work_attempt.c) */
+
+/* Does what is due. Returns the time of the next call. */
+int64_t health_tick(struct runner *r);
+
+/* The request for the health has ended. */
+void read_health_response(struct runner *r);
 
 #endif

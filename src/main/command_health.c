@@ -1,4 +1,9 @@
-/* claimd health: checks whether a server is ready, for containers without curl. */
+/*
+ * claimd health: checks whether a server is ready, for containers without curl. It asks the server of an address, of
+ * CLAIMD_URL, or of the configuration, which is why it is a command of claimd and not of claimd-client.
+ *
+ * The table is at the end (command.h). The request goes through claimd/web/web_client.h.
+ */
 #include "claimd/base/server_url.h"
 #include "claimd/http/listen.h"
 #include "claimd/json/scan.h"

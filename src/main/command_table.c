@@ -1,4 +1,9 @@
-/* The table of the commands of claimd, and of those that it leaves to other programs. */
+/*
+ * The table of the commands of claimd, and of those that it leaves to claimd-client and claimd-bench. main.c starts them.
+ *
+ * command.h declares the table. claimd/base/command.h reads the arguments, prints the help and runs a command. For an
+ * example, read command_log.c.
+ */
 #include "claimd/client/commands.h"
 #include "main/command.h"
 

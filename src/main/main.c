@@ -1,3 +1,7 @@
+/*
+ * The program claimd: runs a command of its table (command_table.c), starts claimd-client or claimd-bench for one, or
+ * serves (program.h).
+ */
 #include "claimd/base/streams.h"
 #include "claimd/base/version.h"
 #include "claimd/client/commands.h"
