@@ -41,9 +41,8 @@ ask(const struct command_args *args, bool yes, const char *format, ...)
     if (yes)
         return COMMAND_GOOD;
     if (!can_ask())
-        return command_misused(args->name,
-                               "there is no terminal to ask on. Use --yes, or --dry-run "
-                               "to see what would happen");
+        return command_misused(args->name, "there is no terminal to ask on. Use --yes, "
+                                           "or --dry-run to see what would happen");
     va_start(given, format);
     (void)vsnprintf(text, sizeof(text), format, given);
     va_end(given);

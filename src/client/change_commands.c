@@ -132,10 +132,9 @@ run_release(const struct command_args *args)
 
 const struct command client_release = {
     .about = "Releases messages of a claim: those named, or all that it holds. They "
-             "become ready at their "
-             "old positions, at once or after a delay. The message keeps the reason, "
-             "also in a dead-letter "
-             "queue. `claimd peek --details` and `claimd why` show it.\n\n"
+             "become ready at their old positions, at once or after a delay. The message "
+             "keeps the reason, also in a dead-letter queue. `claimd peek --details` and "
+             "`claimd why` show it.\n\n"
              "If the claim does not hold all of the named messages, the server changes "
              "nothing.",
     .options = {{"--delay", "TIME",
@@ -217,11 +216,10 @@ run_purge(const struct command_args *args)
 }
 
 const struct command client_purge = {
-    .about = "Deletes all messages of a queue, in any state, and with them the claims. "
-             "The queue, its "
-             "metadata and its subscriptions stay. The command asks before, on a "
-             "terminal, and prints "
-             "the number of messages that the queue had.",
+    .about =
+        "Deletes all messages of a queue, in any state, and with them the claims. The "
+        "queue, its metadata and its subscriptions stay. The command asks before, on a "
+        "terminal, and prints the number of messages that the queue had.",
     .options = {{"--dry-run", NULL, "Only print how many messages there are."},
                 {"--yes", NULL, "Do not ask. Needed without a terminal."}},
     .example = "claimd purge jobs --dry-run --project demo",
@@ -281,13 +279,11 @@ run_resume(const struct command_args *args)
 }
 
 const struct command client_pause = {
-    .about = "Pauses a queue until `claimd resume`, also over a restart of the server. "
-             "While claims are "
-             "paused, workers get no new messages, and long-polling requests keep "
-             "waiting. Workers can "
-             "renew, release and finish the claims that they hold. While posts are "
-             "paused, the server "
-             "refuses them with status 503, and producers retry.",
+    .about =
+        "Pauses a queue until `claimd resume`, also over a restart of the server. While "
+        "claims are paused, workers get no new messages, and long-polling requests keep "
+        "waiting. Workers can renew, release and finish the claims that they hold. While "
+        "posts are paused, the server refuses them with status 503, and producers retry.",
     .options = {{"--claims", NULL,
                  "Pause claims and pops. This is the default without --posts."},
                 {"--posts", NULL, "Pause posts."}},
@@ -513,13 +509,11 @@ run_redrive(const struct command_args *args)
 }
 
 const struct command client_redrive = {
-    .about = "Moves the ready dead letters of a queue back to the queues that they came "
-             "from, the oldest "
-             "first. They go to the end of the target, with new delivery counts. The "
-             "command asks before, on "
-             "a terminal, and moves 1000 messages with each request. If it is "
-             "interrupted, each message is in "
-             "one queue: run it again.",
+    .about =
+        "Moves the ready dead letters of a queue back to the queues that they came from, "
+        "the oldest first. They go to the end of the target, with new delivery counts. "
+        "The command asks before, on a terminal, and moves 1000 messages with each "
+        "request. If it is interrupted, each message is in one queue: run it again.",
     .options =
         {{"--to", "QUEUE",
           "Target of all messages. Default: the queue of origin of each"},

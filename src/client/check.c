@@ -370,16 +370,12 @@ static const struct command_text no_other_statuses[] = {{NULL, NULL}};
 
 const struct command client_check = {
     .about = "Checks the named queues, or all, and prints one line with performance "
-             "data, as Nagios and "
-             "programs like it expect. Without a project it checks the queues of all "
-             "projects.\n\n"
+             "data, as Nagios and programs like it expect. Without a project it checks "
+             "the queues of all projects.\n\n"
              "A threshold is `ready=N` (ready messages of a queue), `oldest=TIME` (age "
-             "of the oldest ready "
-             "message of a queue), `dead=N` (dead letters in a queue) or "
-             "`journal=PERCENT` (used space of the "
-             "journal, which needs access to /metrics). A value that is as large as the "
-             "threshold has reached "
-             "it.",
+             "of the oldest ready message of a queue), `dead=N` (dead letters in a "
+             "queue) or `journal=PERCENT` (used space of the journal, which needs access "
+             "to /metrics). A value that is as large as the threshold has reached it.",
     .options =
         {{"--warn", "LIST",
           "Thresholds for a warning, with commas. Default: oldest=5m,dead=1,journal=80"},
@@ -393,8 +389,7 @@ const struct command client_check = {
                  [LEVEL_CRITICAL] = "CRITICAL: a value has reached its threshold of "
                                     "--crit, or no server responds.",
                  [LEVEL_UNKNOWN] = "UNKNOWN: the server refused the request, a named "
-                                   "queue does not exist, or the "
-                                   "arguments are wrong."},
+                                   "queue does not exist, or the arguments are wrong."},
     .other_statuses = no_other_statuses,
     .misuse = LEVEL_UNKNOWN,
     .any_project = true,

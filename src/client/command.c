@@ -36,8 +36,7 @@ static const struct command_option common_options[] = {
     {"--certificate-key", "FILE", "File with the key of that certificate."},
     {"--timeout", "TIME",
      "Time limit of each request, such as 10s or 2m. Waiting for messages does not "
-     "count. Default: "
-     "30s"},
+     "count. Default: 30s"},
     {"--json", NULL, "Print JSON for programs, not text for people."},
     {NULL, NULL, NULL}};
 
@@ -56,8 +55,8 @@ open_client(struct command_args *args)
         return command_no_memory();
     status = client_open(c, args);
     if (status == COMMAND_GOOD && c->project == NULL && !args->command->any_project)
-        status = command_misused(args->name, "no project is named. Use --project or set "
-                                             "CLAIMD_PROJECT");
+        status = command_misused(
+            args->name, "no project is named. Use --project or set CLAIMD_PROJECT");
     return status;
 }
 
@@ -101,10 +100,10 @@ client_main(char *const *argv)
     if (entry != NULL)
         return command_run(&program, entry, argv + 1);
     if (argv[0] == NULL || strcmp(argv[0], "tables") != 0)
-        return command_fails(COMMAND_USAGE,
-                             "%.200s is no command of claimd-client. "
-                             "claimd --help lists them",
-                             argv[0] == NULL ? "nothing" : argv[0]);
+        return command_fails(
+            COMMAND_USAGE,
+            "%.200s is no command of claimd-client. claimd --help lists them",
+            argv[0] == NULL ? "nothing" : argv[0]);
     command_print_records(&program);
     return command_check_output(NULL, COMMAND_GOOD);
 }
@@ -119,11 +118,10 @@ args_duration(const struct command_args *args, size_t option, int64_t least, int
 
     if (text == NULL || duration_read(text, least, most, out))
         return true;
-    (void)command_misused(args->name,
-                          "%s is %.64s. It must be a time from %lld s to %lld s, such as "
-                          "90, 90s or 2m",
-                          args->command->options[option].name, text, (long long)least,
-                          (long long)most);
+    (void)command_misused(
+        args->name,
+        "%s is %.64s. It must be a time from %lld s to %lld s, such as 90, 90s or 2m",
+        args->command->options[option].name, text, (long long)least, (long long)most);
     return false;
 }
 

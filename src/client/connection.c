@@ -59,8 +59,8 @@ read_token(struct client *c, const struct named_value *from)
     for (size_t i = 0; i < token.len; i++)
         if (token.data[i] < '!' || token.data[i] > '~')
             return command_fails(COMMAND_USAGE,
-                                 "%s: %s must have one token. It has a blank, "
-                                 "or a character that a token cannot have",
+                                 "%s: %s must have one token. It has a blank, or a "
+                                 "character that a token cannot have",
                                  from->from, path);
     c->token = mem_alloc(c->mem, token.len + 1);
     if (c->token == NULL)

@@ -188,20 +188,15 @@ run_queues(const struct command_args *args)
 }
 
 const struct command client_queues = {
-    .about =
-        "Prints a table of queues, the most urgent one first: that with the oldest "
-        "ready message. "
-        "Without a project it shows the queues of all projects, for callers that "
-        "may read all of "
-        "them.\n\n"
-        "`oldest` is the age of the oldest ready message and `claim` that of the "
-        "oldest claim. "
-        "`waiting` counts long-polling requests and `dead` the dead letters in the "
-        "queue. The rates are "
-        "messages per second over the last minute: posted (in), deleted (out) and "
-        "requeued (again). On a "
-        "narrow terminal the last columns are left out. A paused queue has `(paused)`, "
-        "`(posts paused)` or `(all paused)` behind its name.",
+    .about = "Prints a table of queues, the most urgent one first: that with the oldest "
+             "ready message. Without a project it shows the queues of all projects, for "
+             "callers that may read all of them.\n\n"
+             "`oldest` is the age of the oldest ready message and `claim` that of the "
+             "oldest claim. `waiting` counts long-polling requests and `dead` the dead "
+             "letters in the queue. The rates are messages per second over the last "
+             "minute: posted (in), deleted (out) and requeued (again). On a narrow "
+             "terminal the last columns are left out. A paused queue has `(paused)`, "
+             "`(posts paused)` or `(all paused)` behind its name.",
     .options = {{"--sort", "ORDER",
                  "oldest_ready, ready, claimed or name. Default: oldest_ready"},
                 {"--limit", "N",
@@ -262,10 +257,8 @@ run_claims(const struct command_args *args)
 
 const struct command client_claims = {
     .about = "Prints the claims of a queue, the oldest first: the client that holds each "
-             "of them, its "
-             "fencing token, the number of messages that it still holds, its age, and "
-             "the time until it "
-             "ends unless the client renews it.",
+             "of them, its fencing token, the number of messages that it still holds, "
+             "its age, and the time until it ends unless the client renews it.",
     .example = "claimd claims jobs --project demo",
     .least = 1,
     .most = 1,
@@ -375,14 +368,12 @@ run_peek(const struct command_args *args)
 
 const struct command client_peek = {
     .about = "Prints messages of a queue, the oldest first, and changes nothing: no "
-             "message is "
-             "claimed or counted as delivered.",
+             "message is claimed or counted as delivered.",
     .options = {{"--state", "STATE", "ready, delayed, claimed or all. Default: all"},
                 {"--limit", "N", "Number of messages at most. Default: 20"},
                 {"--details", NULL,
                  "Print the last reason of a failure and its client, the queue from "
-                 "which a dead "
-                 "letter came, and the time at which the message expires."}},
+                 "which a dead letter came, and the time at which the message expires."}},
     .example = "claimd peek jobs-dead --details --project demo",
     .least = 1,
     .most = 1,
@@ -507,9 +498,8 @@ run_why(const struct command_args *args)
 
 const struct command client_why = {
     .about = "Explains a message: its state and the client that holds it, how often it "
-             "was delivered, "
-             "why its last attempt failed, where it came from, and what happens next and "
-             "when.",
+             "was delivered, why its last attempt failed, where it came from, and what "
+             "happens next and when.",
     .example = "claimd why jobs b1c20f3400000000000000a7 --project demo",
     .least = 2,
     .most = 2,

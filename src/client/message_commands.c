@@ -236,13 +236,12 @@ run_post(const struct command_args *args)
 }
 
 const struct command client_post = {
-    .about =
-        "Posts one message for each BODY, or without one for each line of standard input "
-        "that is not empty. A body that is a JSON value is posted as that value. Any "
-        "other "
-        "text becomes a JSON string. The command prints the ids of the messages.\n\n"
-        "If standard input pauses, the command posts the lines that it has. Each request "
-        "posts up to 100 messages, all or none.",
+    .about = "Posts one message for each BODY, or without one for each line of standard "
+             "input that is not empty. A body that is a JSON value is posted as that "
+             "value. Any other text becomes a JSON string. The command prints the ids of "
+             "the messages.\n\n"
+             "If standard input pauses, the command posts the lines that it has. Each "
+             "request posts up to 100 messages, all or none.",
     .options =
         {{"--ttl", "TIME",
           "Lifetime of the messages, such as 300 or 2h. Default: that of the queue"},
@@ -251,8 +250,8 @@ const struct command client_post = {
          {"--key", "KEY",
           "Idempotency-Key, 8 to 128 characters: if the same command runs again with the "
           "same key, the server posts nothing twice. A second request of the command has "
-          "the key KEY-2, "
-          "and so on. Set CLAIMD_CLIENT_ID as well, because a key belongs to a client."},
+          "the key KEY-2, and so on. Set CLAIMD_CLIENT_ID as well, because a key belongs "
+          "to a client."},
          {"--string", NULL, "Post each body as a JSON string, also if it is JSON."}},
     .example = "claimd post jobs '{\"job\": 1}' --project demo",
     .least = 1,
@@ -389,27 +388,23 @@ run_claim(const struct command_args *args)
 
 const struct command client_claim = {
     .about = "Claims the oldest ready messages of a queue, and prints the id of the "
-             "claim, its fencing "
-             "token and the messages. The claim holds them until `claimd delete` deletes "
-             "them, "
-             "`claimd release` releases them, or the lease ends. To run a command for "
-             "each message, use `claimd work`.",
+             "claim, its fencing token and the messages. The claim holds them until "
+             "`claimd delete` deletes them, `claimd release` releases them, or the lease "
+             "ends. To run a command for each message, use `claimd work`.",
     .options =
         {{"--limit", "N", "Number of messages at most. Default: 1"},
          {"--ttl", "TIME",
           "Lease of the claim. Default: that of the queue, else of the server, 300"},
          {"--grace", "TIME",
-          "Least time that a message outlives the claim. Default: that of the "
-          "queue, else of the server, 60"},
+          "Least time that a message outlives the claim. Default: that of the queue, "
+          "else of the server, 60"},
          {"--wait", "TIME", "Wait this long for a message if none is ready. Default: 0"}},
     .example = "claimd claim jobs --wait 1m --project demo",
     .least = 1,
     .most = 1,
     .needs = "a queue",
-    .statuses =
-        {[COMMAND_FAILED] =
-             "No message is ready, the server refused the request, or the output could "
-             "not be written."},
+    .statuses = {[COMMAND_FAILED] = "No message is ready, the server refused the "
+                                    "request, or the output could not be written."},
     .run = run_claim};
 
 /* ------------------------------------------------------------------ delete */
@@ -467,15 +462,12 @@ run_delete(const struct command_args *args)
 
 const struct command client_delete = {
     .about = "Deletes messages by their ids. A worker names the claim that holds them: "
-             "if the claim "
-             "has ended or another one holds a message, the server refuses the request "
-             "and deletes nothing. "
-             "Without `--claim` the command deletes only messages that no claim holds. A "
-             "message that "
-             "does not exist counts as deleted, but the queue must exist.\n\n"
+             "if the claim has ended or another one holds a message, the server refuses "
+             "the request and deletes nothing. Without `--claim` the command deletes "
+             "only messages that no claim holds. A message that does not exist counts as "
+             "deleted, but the queue must exist.\n\n"
              "With more than 20 ids the command sends several requests, one after the "
-             "other, and ends at the "
-             "first refusal.",
+             "other, and ends at the first refusal.",
     .options = {{"--claim", "ID", "Claim that holds the messages."}},
     .example =
         "claimd delete jobs b1c20f3400000000000000a7 --claim c5d0e3a94b7f1a2c3d4e5f60",

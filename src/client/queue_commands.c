@@ -197,12 +197,13 @@ existing_check(const struct client *c, const char *queue, json_t *given,
     }
     if (others.len > 0) {
         buf_byte(&others, '\0');
-        status = others.failed
-                     ? command_no_memory()
-                     : command_fails(COMMAND_FAILED,
-                                     "queue %s exists with other settings (%s). claimd "
-                                     "set changes them",
-                                     queue, others.data);
+        status =
+            others.failed
+                ? command_no_memory()
+                : command_fails(
+                      COMMAND_FAILED,
+                      "queue %s exists with other settings (%s). claimd set changes them",
+                      queue, others.data);
     }
     buf_fini(&others);
     return status;
@@ -263,15 +264,14 @@ const struct command client_create = {
         "value that is JSON stays JSON. Any other text becomes a string.\n\n"
         "If the queue exists with these settings, the command succeeds. If it has other "
         "ones, the command changes nothing and fails: use `claimd set`.",
-    .example = "claimd create jobs _max_claim_count=5 _dead_letter_queue=dead "
-               "--project demo",
+    .example =
+        "claimd create jobs _max_claim_count=5 _dead_letter_queue=dead --project demo",
     .least = 1,
     .most = SIZE_MAX,
     .needs = "a queue",
-    .statuses =
-        {[COMMAND_FAILED] =
-             "The queue exists with other settings, the server refused the request, or "
-             "the output could not be written."},
+    .statuses = {[COMMAND_FAILED] =
+                     "The queue exists with other settings, the server refused the "
+                     "request, or the output could not be written."},
     .run = run_create};
 
 /* ------------------------------------------------------------------ set */
@@ -351,8 +351,7 @@ const struct command client_set = {
     .least = 1,
     .most = SIZE_MAX,
     .needs = "a queue",
-    .statuses =
-        {[COMMAND_FAILED] =
-             "The queue or a member to remove does not exist, the server refused the "
-             "request, or the output could not be written."},
+    .statuses = {[COMMAND_FAILED] =
+                     "The queue or a member to remove does not exist, the server refused "
+                     "the request, or the output could not be written."},
     .run = run_set};

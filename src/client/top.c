@@ -830,15 +830,13 @@ run_top(const struct command_args *args)
 
 const struct command client_top = {
     .about = "Shows queues on a full screen, the most urgent one first, and refreshes it "
-             "every second. "
-             "Enter shows the claims, the messages and the history of a queue, and for a "
-             "message what happens "
-             "next. Without a project it shows the queues of all projects.\n\n"
+             "every second. Enter shows the claims, the messages and the history of a "
+             "queue, and for a message what happens next. Without a project it shows the "
+             "queues of all projects.\n\n"
              "Keys: arrows or `j` and `k` select, `Enter` opens, `Esc` goes back, `s` "
-             "changes the order, `/` "
-             "filters by name, `p` purges the selected queue and `r` redrives its dead "
-             "letters, both after a "
-             "question, `PgDn` shows the next page, `Home` the first one, and `q` quits.",
+             "changes the order, `/` filters by name, `p` purges the selected queue and "
+             "`r` redrives its dead letters, both after a question, `PgDn` shows the "
+             "next page, `Home` the first one, and `q` quits.",
     .options = {{"--sort", "ORDER",
                  "oldest_ready, ready, claimed or name. Default: oldest_ready"},
                 {"--q", "TEXT", "Only queues with this text in their names."},

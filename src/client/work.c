@@ -59,8 +59,7 @@ read_options(const struct client *c, const struct command_args *args,
     if (backoff != NULL && !backoff_parse(&o->backoff, backoff))
         return command_misused(
             args->name,
-            "--backoff is %.64s. It must be BASE or BASE,MOST, in seconds "
-            "from 0 to %d",
+            "--backoff is %.64s. It must be BASE or BASE,MOST, in seconds from 0 to %d",
             backoff, BACKOFF_MOST_S);
     if (url != NULL && strncasecmp(url, "http://", 7) != 0 &&
         strncasecmp(url, "https://", 8) != 0)
@@ -130,81 +129,70 @@ run_work(const struct command_args *args)
         return command_misused(args->name, "work needs 1 to %d queues", WORK_QUEUES_MOST);
     for (size_t i = 0; i < o.queue_count; i++)
         if (!is_queue_name(o.queues[i]))
-            return command_misused(
-                args->name,
-                "%.80s is no name of a queue. A name has 1 to %d characters "
-                "from A-Z a-z 0-9 _ - .",
-                o.queues[i], QUEUE_NAME_MOST);
+            return command_misused(args->name,
+                                   "%.80s is no name of a queue. A name has 1 to %d "
+                                   "characters from A-Z a-z 0-9 _ - .",
+                                   o.queues[i], QUEUE_NAME_MOST);
     if (o.service != NULL)
         status = check_service(args, &o, health);
     return status == COMMAND_GOOD ? work_run(&o, c) : status;
 }
 
 static const struct command_text work_other_statuses[] = {
-    {"69",
-     "The command cannot run, or the URL of `--http` cannot work. The server is no "
-     "claimd. The server or the "
-     "service was away for `--give-up`. The server did not confirm the last results."},
+    {"69", "The command cannot run, or the URL of `--http` cannot work. The server is no "
+           "claimd. The server or the service was away for `--give-up`. The server did "
+           "not confirm the last results."},
     {NULL, NULL}};
 
 const struct command client_work = {
-    .about =
-        "Runs a command for each message of the queues. The command gets the body on "
-        "standard input, and "
-        "metadata as JSON on descriptor 3 and in the environment (CLAIMD_MESSAGE_ID and "
-        "others, see "
-        "docs/work.md). With several queues, a message of the first one goes first.\n\n"
-        "Exit status 0 of the command deletes the message. 65 moves it to the "
-        "dead-letter queue. 126 and 127 mean "
-        "that the command is broken: `claimd work` releases the message and ends. After "
-        "any other status, or a "
-        "signal, the message is released for another attempt after a pause. The end of "
-        "standard error "
-        "is kept with the message as the reason.\n\n"
-        "When the command ends, all processes that it has started end, too. "
-        "`claimd work` renews the lease while the command runs. If the lease is lost, it "
-        "ends the command, because "
-        "another worker may get the message.\n\n"
-        "SIGTERM claims no more, lets running commands finish within `--grace`, and then "
-        "ends them and releases their "
-        "messages. A second SIGTERM releases them at once. SIGUSR1 claims no more and "
-        "keeps running.",
+    .about = "Runs a command for each message of the queues. The command gets the body "
+             "on standard input, and metadata as JSON on descriptor 3 and in the "
+             "environment (CLAIMD_MESSAGE_ID and others, see docs/work.md). With several "
+             "queues, a message of the first one goes first.\n\n"
+             "Exit status 0 of the command deletes the message. 65 moves it to the "
+             "dead-letter queue. 126 and 127 mean that the command is broken: `claimd "
+             "work` releases the message and ends. After any other status, or a signal, "
+             "the message is released for another attempt after a pause. The end of "
+             "standard error is kept with the message as the reason.\n\n"
+             "When the command ends, all processes that it has started end, too. `claimd "
+             "work` renews the lease while the command runs. If the lease is lost, it "
+             "ends the command, because another worker may get the message.\n\n"
+             "SIGTERM claims no more, lets running commands finish within `--grace`, and "
+             "then ends them and releases their messages. A second SIGTERM releases them "
+             "at once. SIGUSR1 claims no more and keeps running.",
     .options =
         {[WORK_PARALLEL] =
              {"--parallel", "N",
               "Number of commands that run at the same time, up to 500. Default: 1"},
-         [WORK_LEASE] = {"--lease", "TIME",
-                         "Lease of each claim, renewed after each third. If this process "
-                         "dies, its messages are "
-                         "delivered again after this time. Default: 60s"},
+         [WORK_LEASE] =
+             {"--lease", "TIME",
+              "Lease of each claim, renewed after each third. If this process dies, its "
+              "messages are delivered again after this time. Default: 60s"},
          [WORK_TIMEOUT] = {"--timeout", "TIME",
                            "Time limit of a command. Beyond it, the command is ended, "
-                           "which counts as a failure. "
-                           "Default: none"},
-         [WORK_BACKOFF] = {"--backoff", "BASE[,MOST]",
-                           "Pause before the next attempt at a failed job: BASE * "
-                           "2^attempt seconds, at most MOST. Up "
-                           "to a half of it is random. MOST also limits Retry-After of a "
-                           "service. Default: 1,900"},
+                           "which counts as a failure. Default: none"},
+         [WORK_BACKOFF] =
+             {"--backoff", "BASE[,MOST]",
+              "Pause before the next attempt at a failed job: BASE * 2^attempt seconds, "
+              "at most MOST. Up to a half of it is random. MOST also limits Retry-After "
+              "of a service. Default: 1,900"},
          [WORK_GRACE] = {"--grace", "TIME",
                          "Time that running commands have after SIGTERM. Default: 25s"},
          [WORK_GIVE_UP] = {"--give-up", "TIME",
                            "End with exit status 69 if the server, or the service of "
-                           "--http, is away for this "
-                           "time. "
-                           "Default: retry for ever"},
+                           "--http, is away for this time. Default: retry for ever"},
          [WORK_MAX_JOBS] = {"--max-jobs", "N",
                             "End after this number of jobs. Default: no limit"},
          [WORK_EXIT_WHEN_EMPTY] = {"--exit-when-empty", NULL,
                                    "End when no message is ready and no command runs. "
                                    "Delayed messages remain."},
-         [WORK_HTTP] = {"--http", "URL",
-                        "Send each body to this URL with POST instead of running a "
-                        "command. 2xx deletes the message, and 422 moves it to the "
-                        "dead-letter queue. 429, 503 and an unreachable service release "
-                        "it, which does not count as an attempt, and no message is "
-                        "claimed until the service is back. Anything else is a failure. "
-                        "docs/work.md has all cases"},
+         [WORK_HTTP] =
+             {"--http", "URL",
+              "Send each body to this URL with POST instead of running a command. 2xx "
+              "deletes the message, and 422 moves it to the dead-letter queue. 429, 503 "
+              "and an unreachable service release it, which does not count as an "
+              "attempt, and no message is claimed until the service is back. Anything "
+              "else is a failure. docs/work.md has all cases"},
          [WORK_HEALTH] = {"--health", "PATH",
                           "Ask the service of --http for this path with GET before the "
                           "first claim, and again after a failure. Messages are claimed "

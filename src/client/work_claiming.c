@@ -221,10 +221,9 @@ read_finish_response(struct runner *r, struct work_claim *c)
         finish_not_held(c, r->now_ms, job_result_known, r);
     } else if (t->status == 409 &&
                finish_without_dead_letters(c, &r->o->backoff, random_u32(r)) > 0) {
-        work_log(
-            "%.*s has no dead-letter queue (_dead_letter_queue). Messages that should "
-            "go there are released",
-            (int)c->queue.len, c->queue.data);
+        work_log("%.*s has no dead-letter queue (_dead_letter_queue). Messages that "
+                 "should go there are released",
+                 (int)c->queue.len, c->queue.data);
         finish_retry(c, r->now_ms, -1, false);
     } else {
         server_refused(r, t, "a finish request");

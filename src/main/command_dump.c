@@ -299,9 +299,9 @@ run_dump(const struct command_args *args)
         status = check_url("dump", args->values[URL]);
         return status == COMMAND_GOOD ? dump_server(args) : status;
     }
-    if (command_journal_open(&j, journal,
-                             "Dump from that process with --url, or dump a copy made by "
-                             "claimd backup"))
+    if (command_journal_open(
+            &j, journal,
+            "Dump from that process with --url, or dump a copy made by claimd backup"))
         status = dump_replayed(j.disk, journal, args->values[PROJECT]);
     command_journal_close(&j);
     return status;
@@ -310,12 +310,11 @@ run_dump(const struct command_args *args)
 const struct command command_dump = {
     .usages = {"dump [--url URL] [--token-file FILE] [--project P]",
                "dump --journal DIR [--project P]"},
-    .about =
-        "Writes all queues and topics with their messages, claims and subscriptions "
-        "to standard output, one line of JSON each. `claimd load` reads them. The server "
-        "continues to work, so each piece shows the moment at which it was written. If "
-        "you "
-        "dump a journal, no process may use it. The command does not change the journal.",
+    .about = "Writes all queues and topics with their messages, claims and subscriptions "
+             "to standard output, one line of JSON each. `claimd load` reads them. The "
+             "server continues to work, so each piece shows the moment at which it was "
+             "written. If you dump a journal, no process may use it. The command does "
+             "not change the journal.",
     .options = {{"--url", "URL",
                  "URL of the server: http://HOST:PORT, https://HOST:PORT or unix:PATH. "
                  "Default: http://127.0.0.1:8888"},
@@ -505,11 +504,10 @@ run_load(const struct command_args *args)
 
 const struct command command_load = {
     .usages = {"load [--url URL] [--token-file FILE] [--existing refuse|replace]"},
-    .about =
-        "Reads the lines of `claimd dump` from standard input and loads them into a "
-        "server, queue by queue. Ages, remaining TTLs and leases continue from their "
-        "values at the time of the dump. The command stops at the first line that the "
-        "server refuses. The lines before it are loaded.",
+    .about = "Reads the lines of `claimd dump` from standard input and loads them into a "
+             "server, queue by queue. Ages, remaining TTLs and leases continue from "
+             "their values at the time of the dump. The command stops at the first line "
+             "that the server refuses. The lines before it are loaded.",
     .options = {{"--url", "URL",
                  "URL of the server: http://HOST:PORT, https://HOST:PORT or unix:PATH. "
                  "Default: http://127.0.0.1:8888"},

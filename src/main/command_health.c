@@ -38,19 +38,18 @@ find_address(const char *file, struct listen_list *list, const char **out)
     origin = &config.origins[option_find(bytes_str("listen")) - options];
     if (origin->refused || listen_read(config.listen, list, &why) != ST_OK ||
         (errors.count > 0 && config.file[0] != '\0' && origin->source == CONFIG_DEFAULT))
-        return command_fails(
-            COMMAND_FAILED,
-            "the configuration of the server has an error. Correct it, or "
-            "name an ADDRESS. %s",
-            errors.first);
+        return command_fails(COMMAND_FAILED,
+                             "the configuration of the server has an error. Correct it, "
+                             "or name an ADDRESS. %s",
+                             errors.first);
     for (size_t i = 0; i < list->count; i++)
         if (list->entries[i].kind != LISTEN_TLS) {
             *out = list->entries[i].address;
             return COMMAND_GOOD;
         }
-    return command_fails(
-        COMMAND_FAILED, "all addresses of listen speak TLS, and the command speaks plain "
-                        "HTTP. Add an address for it: metrics:127.0.0.1:9188");
+    return command_fails(COMMAND_FAILED,
+                         "all addresses of listen speak TLS, and the command speaks "
+                         "plain HTTP. Add an address for it: metrics:127.0.0.1:9188");
 }
 
 /* Takes the address out of "http://HOST:PORT/" and "http://HOST:PORT/readyz". Returns an exit status. */
@@ -65,15 +64,14 @@ read_address(const char *text, char out[LISTEN_ADDRESS_CAP])
 
     if (strncmp(text, tls, sizeof(tls) - 1) == 0)
         return command_misused(
-            "health", "the command speaks plain HTTP, not TLS. Name an address of "
-                      "the server without TLS, or add one to listen, such as "
-                      "metrics:127.0.0.1:9188");
-    if (path != NULL && strcmp(path, "/") != 0 && strcmp(path, "/readyz") != 0)
-        return command_misused(
             "health",
-            "the command requests /readyz, so the address must have no "
-            "path, not \"%.100s\"",
-            path);
+            "the command speaks plain HTTP, not TLS. Name an address of the server "
+            "without TLS, or add one to listen, such as metrics:127.0.0.1:9188");
+    if (path != NULL && strcmp(path, "/") != 0 && strcmp(path, "/readyz") != 0)
+        return command_misused("health",
+                               "the command requests /readyz, so the address must have "
+                               "no path, not \"%.100s\"",
+                               path);
     if (len >= LISTEN_ADDRESS_CAP)
         return command_fails(COMMAND_FAILED, "the address has more than %d characters",
                              LISTEN_ADDRESS_CAP - 1);
@@ -177,10 +175,8 @@ const struct command command_health = {
         "http://HOST:PORT or unix:PATH. The default is the server of CLAIMD_URL. If this "
         "variable is not set, or with --config, it is the first address without TLS of "
         "the option listen, in FILE or in the environment (CLAIMD_CONFIG, "
-        "CLAIMD_LISTEN). "
-        "Without CLAIMD_URL the command speaks plain HTTP, not TLS. If the server has "
-        "only addresses with "
-        "TLS, add metrics:127.0.0.1:9188 to listen. "
+        "CLAIMD_LISTEN). Without CLAIMD_URL the command speaks plain HTTP, not TLS. If "
+        "the server has only addresses with TLS, add metrics:127.0.0.1:9188 to listen. "
         "The time limit is 5 seconds. Use it in containers without curl.",
     .options = {{"--config", "FILE", "Configuration file of the server"}},
     .example = "claimd health 127.0.0.1:8888",

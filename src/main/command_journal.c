@@ -51,11 +51,10 @@ static int
 print_verdict(const struct journal_findings *found)
 {
     if (found->damages > 0) {
-        (void)printf(
-            "the journal is damaged in %" PRIu64 " places, %" PRIu64
-            " records are missing. Restore a backup. To keep the intact records, run "
-            "'claimd verify DIR --salvage OUT'.\n",
-            found->damages, found->lost);
+        (void)printf("the journal is damaged in %" PRIu64 " places, %" PRIu64
+                     " records are missing. Restore a backup. To keep the intact "
+                     "records, run 'claimd verify DIR --salvage OUT'.\n",
+                     found->damages, found->lost);
         return COMMAND_DAMAGED;
     }
     (void)printf("the journal is good: %" PRIu64 " segments, %" PRIu64
@@ -143,10 +142,9 @@ const struct command command_verify = {
         "Reads the journal in DIR and reports whether it is complete: a line for each "
         "segment and for each damaged part, what a start would recover, and a verdict. "
         "It does not change the journal. No claimd may use the journal meanwhile.",
-    .options =
-        {{"--salvage", "OUT",
-          "Write the intact records to OUT, a new or empty directory, as a journal that "
-          "claimd can serve. The command reports what is missing."}},
+    .options = {{"--salvage", "OUT",
+                 "Write the intact records to OUT, a new or empty directory, as a "
+                 "journal that claimd can serve. The command reports what is missing."}},
     .example = "claimd verify /var/lib/claimd --salvage /var/lib/claimd-salvaged",
     .statuses = {"The journal is good. A torn last frame after a crash is no damage.",
                  "The journal cannot be read, or a process uses it.",
@@ -198,10 +196,9 @@ copy_journal(struct disk *from, struct disk *to, const struct command_args *args
                  made.next_lsn == 0 ? 0 : made.next_lsn - 1, made.linked,
                  made.copied_bytes);
     if (made.restarts > 0)
-        (void)printf(
-            "The copy started again %u times, because checkpoints deleted segments "
-            "during it.\n",
-            made.restarts);
+        (void)printf("The copy started again %u times, because checkpoints deleted "
+                     "segments during it.\n",
+                     made.restarts);
     return COMMAND_GOOD;
 }
 
@@ -220,12 +217,11 @@ run_backup(const struct command_args *args)
 }
 
 const struct command command_backup = {
-    .about =
-        "Copies the journal in DIR to OUT, a new or empty directory. A claimd may write "
-        "DIR meanwhile. The copy contains every change that claimd acknowledged before "
-        "the command started. On the same file system, finished segments are linked "
-        "instead of copied. `claimd verify OUT` checks the copy, and `claimd --journal "
-        "OUT` serves it.",
+    .about = "Copies the journal in DIR to OUT, a new or empty directory. A claimd may "
+             "write DIR meanwhile. The copy contains every change that claimd "
+             "acknowledged before the command started. On the same file system, finished "
+             "segments are linked instead of copied. `claimd verify OUT` checks the "
+             "copy, and `claimd --journal OUT` serves it.",
     .example = "claimd backup /var/lib/claimd /srv/claimd-backup",
     .statuses = {"The copy is complete.", "The copy failed."},
     .most = 2,

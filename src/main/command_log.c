@@ -178,10 +178,9 @@ run_log(const struct command_args *args)
 
 const struct command command_log = {
     .usages = {"log DIR [--queue NAME] [--project ID] [--from LSN]"},
-    .about =
-        "Prints the records of the journal in DIR, one line of JSON each: LSN, time, "
-        "type, project, queue, and the fields of the type. It prints lengths instead "
-        "of message bodies. A claimd may write the journal meanwhile.",
+    .about = "Prints the records of the journal in DIR, one line of JSON each: LSN, "
+             "time, type, project, queue, and the fields of the type. It prints lengths "
+             "instead of message bodies. A claimd may write the journal meanwhile.",
     .options = {{"--queue", "NAME", "Print only records about queues with this name."},
                 {"--project", "ID", "Print only records about queues of this project."},
                 {"--from", "LSN", "Start at this LSN (log sequence number)."}},

@@ -8,10 +8,9 @@
 #include "main/command.h"
 
 static const struct command command_bench = {
-    .about =
-        "Starts `claimd-bench`, a load generator for queue servers that comes with "
-        "claimd. `claimd bench --help` prints its options. claimd looks for the program "
-        "in its own directory and then in PATH.",
+    .about = "Starts `claimd-bench`, a load generator for queue servers that comes with "
+             "claimd. `claimd bench --help` prints its options. claimd looks for the "
+             "program in its own directory and then in PATH.",
     .example = "claimd bench --help",
     .statuses = {[COMMAND_USAGE] =
                      "claimd-bench is missing. Otherwise the exit status is its own."},

@@ -209,11 +209,10 @@ read_expiry(const char *text, int64_t *out_ms)
     }
     if (token_time_read(bytes_str(text), out_ms) && *out_ms > now_ms)
         return COMMAND_GOOD;
-    return command_misused(
-        "token",
-        "--expires is \"%s\". It must be never, a number of days such as 90d, "
-        "or a time in the future such as 2027-03-31T00:00:00Z",
-        text);
+    return command_misused("token",
+                           "--expires is \"%s\". It must be never, a number of days such "
+                           "as 90d, or a time in the future such as 2027-03-31T00:00:00Z",
+                           text);
 }
 
 /* Checks that claimd will read the line. */
@@ -275,10 +274,10 @@ token_new(struct token_task *t)
     token_line_write(&t->next, &t->line);
     status = write_file(t);
     if (status == COMMAND_GOOD && (puts(token) < 0 || fflush(stdout) != 0))
-        return command_fails(COMMAND_FAILED,
-                             "the token could not be printed and is lost. Revoke %s "
-                             "and make another",
-                             t->args->words[1]);
+        return command_fails(
+            COMMAND_FAILED,
+            "the token could not be printed and is lost. Revoke %s and make another",
+            t->args->words[1]);
     return status;
 }
 

@@ -427,12 +427,11 @@ run_start(char *const *argv)
 }
 
 static const struct command_text other_statuses[] = {
-    {"70",
-     "A server did not start, or it ended while `CMD` ran. With --fail-on-leak also: "
-     "the server did not report the leaks."},
+    {"70", "A server did not start, or it ended while `CMD` ran. With --fail-on-leak "
+           "also: the server did not report the leaks."},
     {"126, 127", "`CMD` cannot be run, or does not exist."},
-    {"128+N", "The signal with the number N killed `CMD`, or `claimd run` before `CMD` "
-              "started."},
+    {"128+N",
+     "The signal with the number N killed `CMD`, or `claimd run` before `CMD` started."},
     {"others", "The exit status of `CMD`."},
     {NULL, NULL},
 };
