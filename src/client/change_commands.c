@@ -48,17 +48,16 @@ static int
 add_claimed(struct client *c, const char *queue, const char *claim,
             const struct release_options *r, struct buf *out)
 {
-    struct client_request request = {.member = "messages"};
+    const struct client_request request = {.path = "/v2",
+                                           .queue = queue,
+                                           .below = "/claims/",
+                                           .item = claim,
+                                           .member = "messages"};
     struct client_response response;
     const json_t *messages, *message;
-    struct buf path;
-    int status;
+    int status = client_call(c, &request, &response);
     size_t i;
 
-    buf_init(&path, c->mem);
-    path_of_queue(&path, "/v2", queue, "/claims/");
-    client_add_encoded(&path, claim);
-    status = client_call_path(c, &path, &request, &response);
     messages = json_object_get(response.document, "messages");
     json_array_foreach(messages, i, message)
     {
@@ -78,12 +77,17 @@ release_some(struct client *c, const struct command_args *args,
              const struct release_options *r)
 {
     const char *queue = args->words[0], *claim = args->words[1];
-    struct client_request request = {.method = "POST", .member = "results"};
+    struct client_request request = {.path = "/claimd",
+                                     .queue = queue,
+                                     .below = "/claims/",
+                                     .item = claim,
+                                     .behind = "/finish",
+                                     .method = "POST",
+                                     .member = "results"};
     struct client_response response;
     int status = COMMAND_GOOD;
-    struct buf path, body;
+    struct buf body;
 
-    buf_init(&path, c->mem);
     buf_init(&body, c->mem);
     buf_str(&body, "{\"release\":[");
     for (size_t i = 2; i < args->count && !body.failed; i++)
@@ -95,15 +99,11 @@ release_some(struct client *c, const struct command_args *args,
     if (body.failed)
         status = command_no_memory();
     if (status == COMMAND_GOOD) {
-        path_of_queue(&path, "/claimd", queue, "/claims/");
-        client_add_encoded(&path, claim);
-        buf_str(&path, "/finish");
-        status = client_call_path(c, &path, &request, &response);
+        status = client_call(c, &request, &response);
         if (status == COMMAND_GOOD && c->json)
             status = print_json(buf_view(&response.body));
         client_response_free(&response);
     }
-    buf_fini(&path);
     buf_fini(&body);
     return status;
 }
@@ -113,19 +113,19 @@ run_release(const struct command_args *args)
 {
     struct client *c = args->context;
     struct release_options r = {.reason = args->values[RELEASE_REASON], .delay_s = -1};
-    struct client_request request = {.method = "DELETE"};
+    const struct client_request request = {.path = "/v2",
+                                           .queue = args->words[0],
+                                           .below = "/claims/",
+                                           .item = args->words[1],
+                                           .method = "DELETE"};
     struct client_response response;
-    struct buf path;
     int status;
 
     if (!args_duration(args, RELEASE_DELAY, 0, INT32_MAX, &r.delay_s))
         return COMMAND_USAGE;
     if (args->count > 2 || r.reason != NULL || r.delay_s >= 0)
         return release_some(c, args, &r);
-    buf_init(&path, c->mem);
-    path_of_queue(&path, "/v2", args->words[0], "/claims/");
-    client_add_encoded(&path, args->words[1]);
-    status = client_call_path(c, &path, &request, &response);
+    status = client_call(c, &request, &response);
     client_response_free(&response);
     return status == COMMAND_GOOD ? client_check_queue(c, args->words[0]) : status;
 }
@@ -154,14 +154,11 @@ enum { PURGE_DRY_RUN, PURGE_YES };
 static int
 count_messages(struct client *c, const char *queue, int64_t *total)
 {
-    struct client_request request = {.member = "messages"};
+    const struct client_request request = {
+        .path = "/v2", .queue = queue, .below = "/stats", .member = "messages"};
     struct client_response response;
-    struct buf path;
-    int status;
+    const int status = client_call(c, &request, &response);
 
-    buf_init(&path, c->mem);
-    path_of_queue(&path, "/v2", queue, "/stats");
-    status = client_call_path(c, &path, &request, &response);
     *total = number_of(json_object_get(response.document, "messages"), "total");
     client_response_free(&response);
     return status;
@@ -185,11 +182,11 @@ run_purge(const struct command_args *args)
     struct client *c = args->context;
     static const char body[] = "{\"resource_types\": [\"messages\"]}";
     const bool dry = args->values[PURGE_DRY_RUN] != NULL;
-    struct client_request request = {.body = bytes_str(body)};
     const char *queue = args->words[0];
+    const struct client_request request = {
+        .path = "/v2", .queue = queue, .below = "/purge", .body = bytes_str(body)};
     struct client_response response;
     int64_t total = 0;
-    struct buf path;
     int status = count_messages(c, queue, &total);
 
     if (status == COMMAND_GOOD && total == 0)
@@ -204,9 +201,7 @@ run_purge(const struct command_args *args)
         return status;
     if (!dry) {
         progress_show(0, total);
-        buf_init(&path, c->mem);
-        path_of_queue(&path, "/v2", queue, "/purge");
-        status = client_call_path(c, &path, &request, &response);
+        status = client_call(c, &request, &response);
         client_response_free(&response);
         progress_end();
     }
@@ -236,15 +231,14 @@ enum { PAUSE_CLAIMS, PAUSE_POSTS };
 static int
 change_pause(struct client *c, const char *queue, const char *body)
 {
-    struct client_request request = {
-        .method = "POST", .body = bytes_str(body), .member = "claims"};
+    const struct client_request request = {.path = "/claimd",
+                                           .queue = queue,
+                                           .below = "/pause",
+                                           .body = bytes_str(body),
+                                           .member = "claims"};
     struct client_response response;
-    struct buf path;
-    int status;
+    int status = client_call(c, &request, &response);
 
-    buf_init(&path, c->mem);
-    path_of_queue(&path, "/claimd", queue, "/pause");
-    status = client_call_path(c, &path, &request, &response);
     if (status == COMMAND_GOOD && c->json) {
         status = print_json(buf_view(&response.body));
     } else if (status == COMMAND_GOOD) {
@@ -364,18 +358,20 @@ add_targets(struct redrive_progress *r, json_t *targets)
 static int
 redrive_slice(struct redrive_progress *r, int64_t limit, bool dry, int64_t *moved)
 {
-    struct client_request request = {.method = "POST", .member = "moved"};
+    struct client_request request = {
+        .path = "/claimd", .queue = r->queue, .below = "/redrive", .member = "moved"};
     struct client_response response;
-    struct buf path, body;
+    struct buf body;
     int status;
 
-    buf_init(&path, r->client->mem);
     buf_init(&body, r->client->mem);
     write_redrive(r, limit, dry, &body);
+    if (body.failed) {
+        buf_fini(&body);
+        return command_no_memory();
+    }
     request.body = buf_view(&body);
-    path_of_queue(&path, "/claimd", r->queue, "/redrive");
-    path.failed |= body.failed;
-    status = client_call_path(r->client, &path, &request, &response);
+    status = client_call(r->client, &request, &response);
     if (status == COMMAND_GOOD) {
         *moved = number_of(response.document, "moved");
         r->moved += *moved;

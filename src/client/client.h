@@ -64,8 +64,13 @@ bool client_header_value(struct bytes line, const char *name, char *out, size_t 
 /* ------------------------------------------------------------------ whole requests */
 
 struct client_request {
-    const char *method;  /* NULL: GET, or POST with a body */
-    const char *path;    /* with its query */
+    const char *method; /* NULL: GET, or POST with a body */
+    const char *path;   /* with its query; with `queue`: "/v2" or "/claimd" */
+    const char
+        *queue; /* "/queues/QUEUE" and the next three follow; NULL: nothing follows */
+    const char *below;   /* "/stats"; NULL: nothing. Likewise the others */
+    const char *item;    /* the name or id of an item, which becomes a part of the path */
+    const char *behind;  /* the item: "/finish" */
     struct bytes body;   /* JSON; absent: none */
     const char *type;    /* of the body; NULL: application/json */
     const char *key;     /* Idempotency-Key; NULL: none */

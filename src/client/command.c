@@ -9,7 +9,6 @@
 #include "claimd/base/utf8.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
-#include "client/ask.h"
 #include "client/text.h"
 
 #include <langinfo.h>
@@ -123,33 +122,6 @@ args_duration(const struct command_args *args, size_t option, int64_t least, int
         "%s is %.64s. It must be a time from %lld s to %lld s, such as 90, 90s or 2m",
         args->command->options[option].name, text, (long long)least, (long long)most);
     return false;
-}
-
-void
-path_of_queue(struct buf *out, const char *root, const char *queue, const char *behind)
-{
-    buf_str(out, root);
-    buf_str(out, "/queues/");
-    client_add_encoded(out, queue);
-    buf_str(out, behind);
-}
-
-int
-client_call_path(struct client *c, struct buf *path, struct client_request *request,
-                 struct client_response *response)
-{
-    int status = COMMAND_FAILED;
-
-    *response = (struct client_response){.retry_after_s = -1};
-    request->path = path_done(path);
-    if (request->path != NULL)
-        status = client_send(c, request, response);
-    if (response->error[0] != '\0') {
-        progress_end(); /* the error takes the place of the bar */
-        (void)command_fails(status, "%s", response->error);
-    }
-    buf_fini(path);
-    return status;
 }
 
 const char *

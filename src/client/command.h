@@ -27,17 +27,8 @@ int client_main(char *const *argv);
 bool args_duration(const struct command_args *args, size_t option, int64_t least,
                    int64_t most, int64_t *out);
 
-/* Starts a path below a queue: "/v2/queues/NAME" and `behind`. */
-void
-path_of_queue(struct buf *out, const char *root, const char *queue, const char *behind);
-
 /* Ends a text of requests with a NUL. NULL without memory, after an error message. */
 const char *path_done(struct buf *out);
-
-/* Sends a request for a path that has no NUL at its end, and prints the error. Frees the path. Returns an exit status. Call
- * client_response_free() in any case. */
-int client_call_path(struct client *c, struct buf *path, struct client_request *request,
-                     struct client_response *response);
 
 bool word_is_utf8(struct bytes word);
 

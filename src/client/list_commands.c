@@ -237,20 +237,15 @@ run_claims(const struct command_args *args)
         {"claim", false, false, false}, {"client", false, true, false},
         {"number", true, false, true},  {"messages", true, false, false},
         {"age", true, false, false},    {"ends in", true, false, false}};
-    struct client_request request = {.path = NULL};
-    int status = COMMAND_FAILED;
+    const struct client_request request = {
+        .path = "/claimd", .queue = args->words[0], .below = "/claims?limit=1000"};
     struct list_output l;
-    struct buf path;
+    int status;
 
     list_output_init(&l, c, "claims", columns, COUNT_OF(columns));
-    buf_init(&path, c->mem);
-    path_of_queue(&path, "/claimd", args->words[0], "/claims?limit=1000");
-    request.path = path_done(&path);
-    if (request.path != NULL)
-        status = pages_read(c, &request, l.name, add_claim, &l);
+    status = pages_read(c, &request, l.name, add_claim, &l);
     if (status == COMMAND_GOOD)
         status = list_output_print(&l);
-    buf_fini(&path);
     list_output_fini(&l);
     return status;
 }
@@ -332,11 +327,12 @@ run_peek(const struct command_args *args)
     struct client *c = args->context;
     const char *state = args->values[PEEK_STATE];
     const bool details = args->values[PEEK_DETAILS] != NULL;
-    struct client_request request = {.details = true};
+    char below[128];
+    const struct client_request request = {
+        .path = "/v2", .queue = args->words[0], .below = below, .details = true};
     int64_t limit = PEEK_USUAL;
-    int status = COMMAND_FAILED;
     struct list_output l;
-    struct buf path;
+    int status;
 
     if (!args_number(args, PEEK_LIMIT, 1, INT32_MAX, &limit))
         return COMMAND_USAGE;
@@ -349,19 +345,14 @@ run_peek(const struct command_args *args)
     l.state = state == NULL || strcmp(state, "all") == 0 ? NULL : state;
     l.details = details;
     l.left = limit;
-    buf_init(&path, c->mem);
-    path_of_queue(&path, "/v2", args->words[0], "/messages?echo=true");
-    buf_str(&path, state_parameters(state));
-    buf_printf(&path, "&limit=%lld",
-               (long long)(limit < MESSAGES_PAGE ? limit : MESSAGES_PAGE));
-    request.path = path_done(&path);
-    if (request.path != NULL)
-        status = pages_read(c, &request, l.name, add_message, &l);
+    (void)snprintf(below, sizeof(below), "/messages?echo=true%s&limit=%lld",
+                   state_parameters(state),
+                   (long long)(limit < MESSAGES_PAGE ? limit : MESSAGES_PAGE));
+    status = pages_read(c, &request, l.name, add_message, &l);
     if (status == COMMAND_GOOD && l.left == limit)
         status = client_check_queue(c, args->words[0]);
     if (status == COMMAND_GOOD)
         status = list_output_print(&l);
-    buf_fini(&path);
     list_output_fini(&l);
     return status;
 }
@@ -471,28 +462,22 @@ static int
 run_why(const struct command_args *args)
 {
     struct client *c = args->context;
-    struct client_request request = {.member = "id"};
+    const struct client_request request = {.path = "/claimd",
+                                           .queue = args->words[0],
+                                           .below = "/messages/",
+                                           .item = args->words[1],
+                                           .member = "id"};
     struct client_response response;
-    int status = COMMAND_FAILED;
-    struct buf path;
+    int status = client_send(c, &request, &response);
 
-    buf_init(&path, c->mem);
-    path_of_queue(&path, "/claimd", args->words[0], "/messages/");
-    client_add_encoded(&path, args->words[1]);
-    request.path = path_done(&path);
-    if (request.path != NULL) {
-        status = client_send(c, &request, &response);
-        if (status == COMMAND_GOOD && c->json)
-            status = print_json(buf_view(&response.body));
-        else if (status != COMMAND_GOOD &&
-                 (response.status != 404 ||
-                  client_check_queue(c, args->words[0]) == COMMAND_GOOD))
-            (void)command_fails(status, "%s", response.error);
-        else if (status == COMMAND_GOOD)
-            status = print_why(c, response.document);
-        client_response_free(&response);
-    }
-    buf_fini(&path);
+    if (status == COMMAND_GOOD && c->json)
+        status = print_json(buf_view(&response.body));
+    else if (status == COMMAND_GOOD)
+        status = print_why(c, response.document);
+    else if (response.status != 404 ||
+             client_check_queue(c, args->words[0]) == COMMAND_GOOD)
+        (void)command_fails(status, "%s", response.error);
+    client_response_free(&response);
     return status;
 }
 

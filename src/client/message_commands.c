@@ -32,7 +32,7 @@ enum { LINE_MOST = 64 << 20 };
 
 struct posting {
     struct client *client;
-    const char *path, *key;
+    const char *queue, *key;
     bool as_string;
     int64_t ttl_s, delay_s; /* -1: the default of the queue */
     struct buf batch;       /* the messages, with commas in between */
@@ -63,8 +63,11 @@ print_posted(const struct posting *p, const struct client_response *response)
 static int
 post_batch(struct posting *p)
 {
-    struct client_request request = {
-        .path = p->path, .key = p->key, .member = "resources"};
+    struct client_request request = {.path = "/v2",
+                                     .queue = p->queue,
+                                     .below = "/messages",
+                                     .key = p->key,
+                                     .member = "resources"};
     struct client_response response;
     char key[160];
     struct buf body;
@@ -203,6 +206,7 @@ run_post(const struct command_args *args)
 {
     struct client *c = args->context;
     struct posting p = {.client = c,
+                        .queue = args->words[0],
                         .key = args->values[POST_KEY],
                         .as_string = args->values[POST_STRING] != NULL,
                         .ttl_s = -1,
@@ -211,27 +215,20 @@ run_post(const struct command_args *args)
         args->count == 1 || (args->count == 2 && args->before_dashes == 2 &&
                              strcmp(args->words[1], "-") == 0);
     int status = COMMAND_GOOD;
-    struct buf path;
 
     if (!args_duration(args, POST_TTL, 0, INT32_MAX, &p.ttl_s) ||
         !args_duration(args, POST_DELAY, 0, INT32_MAX, &p.delay_s))
         return COMMAND_USAGE;
     if (p.key != NULL && strlen(p.key) > 128)
         return command_misused(args->name, "--key is longer than 128 characters");
-    buf_init(&path, c->mem);
     buf_init(&p.batch, c->mem);
-    path_of_queue(&path, "/v2", args->words[0], "/messages");
-    p.path = path_done(&path);
-    if (p.path == NULL)
-        status = COMMAND_FAILED;
-    else if (from_input)
+    if (from_input)
         status = post_input(&p);
     for (size_t i = 1; i < args->count && !from_input && status == COMMAND_GOOD; i++)
         status = post_one(&p, bytes_str(args->words[i]));
     if (status == COMMAND_GOOD)
         status = post_batch(&p);
     buf_fini(&p.batch);
-    buf_fini(&path);
     return status;
 }
 
@@ -344,11 +341,16 @@ static int
 run_claim(const struct command_args *args)
 {
     struct client *c = args->context;
-    struct client_request request = {.member = "messages", .may_be_empty = true};
+    char below[48];
+    struct client_request request = {.path = "/v2",
+                                     .queue = args->words[0],
+                                     .below = below,
+                                     .member = "messages",
+                                     .may_be_empty = true};
     struct client_response response;
     int64_t limit = 1, ttl_s = -1, grace_s = -1, wait_s = 0;
     int status = COMMAND_FAILED;
-    struct buf path, body;
+    struct buf body;
     const char *id;
 
     if (!args_number(args, CLAIM_LIMIT, 1, INT32_MAX, &limit) ||
@@ -356,19 +358,18 @@ run_claim(const struct command_args *args)
         !args_duration(args, CLAIM_GRACE, 0, INT32_MAX, &grace_s) ||
         !args_duration(args, CLAIM_WAIT, 0, WAIT_MOST_S, &wait_s))
         return COMMAND_USAGE;
-    buf_init(&path, c->mem);
+    (void)snprintf(below, sizeof(below), "/claims?limit=%lld", (long long)limit);
     buf_init(&body, c->mem);
-    path_of_queue(&path, "/v2", args->words[0], "/claims");
-    buf_printf(&path, "?limit=%lld", (long long)limit);
     buf_byte(&body, '{');
     if (ttl_s >= 0)
         json_write_i64(&body, "ttl", ttl_s);
     if (grace_s >= 0)
         json_write_i64(&body, "grace", grace_s);
     buf_byte(&body, '}');
-    request.path = path_done(&path);
     request.body = buf_view(&body);
-    if (request.path != NULL && !body.failed) {
+    if (body.failed) {
+        (void)command_no_memory();
+    } else {
         status = claim_waiting(c, &request, wait_s, &response);
         id = strrchr(response.location, '/');
         if (status == COMMAND_GOOD && response.status == 204)
@@ -382,7 +383,6 @@ run_claim(const struct command_args *args)
         client_response_free(&response);
     }
     buf_fini(&body);
-    buf_fini(&path);
     return status;
 }
 
@@ -419,24 +419,27 @@ static int
 delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
             const char *claim)
 {
-    struct client_request request = {.method = "DELETE"};
+    struct client_request request = {.path = "/v2", .queue = queue, .method = "DELETE"};
     struct client_response response;
-    struct buf path;
-    int status;
+    int status = COMMAND_FAILED;
+    struct buf below;
 
-    buf_init(&path, c->mem);
-    path_of_queue(&path, "/v2", queue, "/messages");
-    buf_str(&path, claim == NULL ? "/" : "?ids=");
+    buf_init(&below, c->mem);
+    buf_str(&below, claim == NULL ? "/messages/" : "/messages?ids=");
     for (size_t i = 0; i < count; i++) {
-        buf_str(&path, i == 0 ? "" : ",");
-        client_add_encoded(&path, ids[i]);
+        buf_str(&below, i == 0 ? "" : ",");
+        client_add_encoded(&below, ids[i]);
     }
     if (claim != NULL) {
-        buf_str(&path, "&claim_ids=");
-        client_add_encoded(&path, claim);
+        buf_str(&below, "&claim_ids=");
+        client_add_encoded(&below, claim);
     }
-    status = client_call_path(c, &path, &request, &response);
-    client_response_free(&response);
+    request.below = path_done(&below);
+    if (request.below != NULL) {
+        status = client_call(c, &request, &response);
+        client_response_free(&response);
+    }
+    buf_fini(&below);
     return status;
 }
 

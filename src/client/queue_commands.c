@@ -152,18 +152,6 @@ metadata_build(const struct command_args *args, struct buf *out, json_t **tree)
                : command_misused(args->name, "a name in a value has a NUL");
 }
 
-/* Sends a request about a queue, and prints the error. Returns an exit status. */
-static int
-queue_call(struct client *c, const char *queue, struct client_request *request,
-           struct client_response *response)
-{
-    struct buf path;
-
-    buf_init(&path, c->mem);
-    path_of_queue(&path, "/v2", queue, "");
-    return client_call_path(c, &path, request, response);
-}
-
 /* True for values that mean that a reserved member is not set. */
 static bool
 value_is_unset(const json_t *value)
@@ -214,9 +202,10 @@ static int
 created_print(struct client *c, const char *queue, json_t *given,
               const struct client_response *put)
 {
-    struct client_request request = {.member = shown_always};
+    struct client_request request = {
+        .path = "/v2", .queue = queue, .member = shown_always};
     struct client_response response;
-    int status = queue_call(c, queue, &request, &response);
+    int status = client_call(c, &request, &response);
 
     if (status == COMMAND_GOOD && put->status == 204)
         status = existing_check(c, queue, given, response.document);
@@ -233,7 +222,8 @@ static int
 run_create(const struct command_args *args)
 {
     struct client *c = args->context;
-    struct client_request request = {.method = "PUT"};
+    struct client_request request = {
+        .path = "/v2", .queue = args->words[0], .method = "PUT"};
     struct client_response response;
     int status = settings_check(args);
     json_t *given = NULL;
@@ -244,9 +234,9 @@ run_create(const struct command_args *args)
         status = metadata_build(args, &metadata, &given);
     if (status == COMMAND_GOOD) {
         request.body = buf_view(&metadata);
-        /* Of a queue that exists, warnings are about settings that it may not have. */
-        c->quiet = true;
-        status = queue_call(c, args->words[0], &request, &response);
+        c->quiet =
+            true; /* of a queue that exists, they are about settings that it may not have */
+        status = client_call(c, &request, &response);
         c->quiet = false;
         if (status == COMMAND_GOOD)
             status = created_print(c, args->words[0], given, &response);
@@ -318,6 +308,8 @@ run_set(const struct command_args *args)
 {
     struct client *c = args->context;
     struct client_request request = {
+        .path = "/v2",
+        .queue = args->words[0],
         .method = "PATCH",
         .type = "application/openstack-messaging-v2.0-json-patch",
         .member = shown_always};
@@ -333,7 +325,7 @@ run_set(const struct command_args *args)
     if (patch.failed) {
         status = command_no_memory();
     } else {
-        status = queue_call(c, args->words[0], &request, &response);
+        status = client_call(c, &request, &response);
         if (status == COMMAND_GOOD)
             status = settings_print(c, args->words[0], &response);
         client_response_free(&response);

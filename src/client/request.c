@@ -6,6 +6,8 @@
  */
 #include "client/client.h"
 
+#include "client/ask.h"
+
 #include "claimd/base/server_url.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/tree.h"
@@ -150,12 +152,26 @@ add_headers(const struct client *c, const struct client_request *q,
            (!q->details || client_add_header(list, "Prefer: details"));
 }
 
+/* Writes the whole path, with a NUL. */
+static void
+write_path(struct buf *out, const struct client_request *q)
+{
+    buf_str(out, q->path);
+    if (q->queue != NULL) {
+        buf_str(out, "/queues/");
+        client_add_encoded(out, q->queue);
+        buf_str(out, q->below == NULL ? "" : q->below);
+        client_add_encoded(out, q->item == NULL ? "" : q->item);
+        buf_str(out, q->behind == NULL ? "" : q->behind);
+    }
+    buf_byte(out, '\0');
+}
+
 int
 client_send(struct client *c, const struct client_request *q,
             struct client_response *response)
 {
-    struct web_request request = {.path = q->path,
-                                  .method = q->method,
+    struct web_request request = {.method = q->method,
                                   .body = q->body,
                                   .timeout_ms = c->timeout_ms + q->wait_s * 1000,
                                   .response_most = RESPONSE_MOST,
@@ -163,17 +179,21 @@ client_send(struct client *c, const struct client_request *q,
                                   .ctx = response};
     struct curl_slist *headers = NULL;
     struct web_response web;
-    bool good = false;
+    bool prepared, good;
+    struct buf path;
 
     *response = (struct client_response){.retry_after_s = -1};
     buf_init(&response->body, c->mem);
-    if (!add_headers(c, q, &headers)) {
-        curl_slist_free_all(headers);
-        return response_fails(response, COMMAND_FAILED, "out of memory");
-    }
+    buf_init(&path, c->mem);
+    write_path(&path, q);
+    prepared = add_headers(c, q, &headers) && !path.failed;
+    request.path = path.data;
     request.headers = headers;
-    good = web_client_send(&c->web, &request, &web);
+    good = prepared && web_client_send(&c->web, &request, &web);
     curl_slist_free_all(headers);
+    buf_fini(&path);
+    if (!prepared)
+        return response_fails(response, COMMAND_FAILED, "out of memory");
     response->body = web.body;
     response->status = web.status;
     if (!good)
@@ -192,30 +212,26 @@ client_call(struct client *c, const struct client_request *q,
 {
     const int status = client_send(c, q, response);
 
-    return status == COMMAND_GOOD ? status : command_fails(status, "%s", response->error);
+    if (status == COMMAND_GOOD)
+        return status;
+    progress_end(); /* the error takes the place of the bar */
+    return command_fails(status, "%s", response->error);
 }
 
 int
 client_check_queue(struct client *c, const char *queue)
 {
-    struct client_request request = {.member = "claims"};
+    const struct client_request request = {.path = "/claimd",
+                                           .queue = queue,
+                                           .below = "/claims?limit=1",
+                                           .member = "claims"};
     struct client_response response;
     int status = COMMAND_GOOD;
-    struct buf path;
 
-    buf_init(&path, c->mem);
-    buf_str(&path, "/claimd/queues/");
-    client_add_encoded(&path, queue);
-    buf_str(&path, "/claims?limit=1");
-    buf_byte(&path, '\0');
-    request.path = path.data;
-    if (!path.failed) {
-        (void)client_send(c, &request, &response);
-        if (response.status == 404)
-            status = command_fails(COMMAND_FAILED, "%s", response.error);
-        client_response_free(&response);
-    }
-    buf_fini(&path);
+    (void)client_send(c, &request, &response);
+    if (response.status == 404)
+        status = command_fails(COMMAND_FAILED, "%s", response.error);
+    client_response_free(&response);
     return status;
 }
 
@@ -306,6 +322,7 @@ pages_try(struct client *c, const struct client_request *first, const char *name
             buf_str(&path, next);
             buf_byte(&path, '\0');
             request.path = path.data;
+            request.queue = NULL;
         }
         if (path.failed) {
             (void)snprintf(error, CLIENT_ERROR_CAP, "out of memory");

@@ -75,38 +75,31 @@ number_of(const json_t *object, const char *name)
 
 /* Sends a request. Keeps the error as the notice. Returns true for a success. */
 static bool
-top_send(struct top *t, struct client_request *request, struct buf *path,
+top_send(struct top *t, const struct client_request *request,
          struct client_response *response)
 {
-    int status = COMMAND_FAILED;
+    const int status = client_send(t->client, request, response);
 
-    *response = (struct client_response){.retry_after_s = -1};
-    buf_byte(path, '\0');
-    request->path = path->data;
-    if (t->view != VIEW_LIST && t->project[0] != '\0')
-        request->project = t->project;
-    if (!path->failed)
-        status = client_send(t->client, request, response);
     if (status != COMMAND_GOOD)
-        (void)snprintf(t->notice, sizeof(t->notice), "%s",
-                       path->failed ? "out of memory" : response->error);
-    buf_fini(path);
+        (void)snprintf(t->notice, sizeof(t->notice), "%s", response->error);
     return status == COMMAND_GOOD;
 }
 
-/* Requests a document with this member into *out. The old one stays if there is no response. `behind`: below the
- * queue. */
+/* Requests a document about the queue with this member into *out. The old one stays if there is no response. */
 static void
-request_document(struct top *t, const char *root, const char *behind, const char *member,
+request_document(struct top *t, const char *root, const char *below, const char *member,
                  json_t **out)
 {
-    struct client_request request = {.member = member, .details = true};
+    const struct client_request request = {.path = root,
+                                           .queue = t->queue,
+                                           .below = below,
+                                           .member = member,
+                                           .details = true,
+                                           .project =
+                                               t->project[0] == '\0' ? NULL : t->project};
     struct client_response response;
-    struct buf path;
 
-    buf_init(&path, t->client->mem);
-    path_of_queue(&path, root, t->queue, behind);
-    if (top_send(t, &request, &path, &response)) {
+    if (top_send(t, &request, &response)) {
         json_decref(*out);
         *out = json_incref(response.document);
     } else if (response.status == 404) {
@@ -141,7 +134,7 @@ static void
 request_list(struct top *t)
 {
     struct client_request request = {.member = "queues"};
-    struct client_response response;
+    struct client_response response = {.retry_after_s = -1};
     struct buf path;
 
     buf_init(&path, t->client->mem);
@@ -155,12 +148,14 @@ request_list(struct top *t)
             client_add_encoded(&path, t->filter);
         }
     }
-    if (top_send(t, &request, &path, &response)) {
+    request.path = path_done(&path);
+    if (request.path != NULL && top_send(t, &request, &response)) {
         if (!top_model_update(&t->model, response.document, now_ms() / 1000))
             (void)snprintf(t->notice, sizeof(t->notice), "out of memory");
         note_next(t, response.document);
     }
     client_response_free(&response);
+    buf_fini(&path);
 }
 
 /* Requests the history of one queue of the list, if one has none yet. The server keeps none of many queues, which is
@@ -168,10 +163,10 @@ request_list(struct top *t)
 static void
 request_row_history(struct top *t)
 {
-    struct client_request request = {.member = "samples"};
-    struct client_response response = {.retry_after_s = -1};
+    struct client_request request = {
+        .path = "/claimd", .below = "/history", .member = "samples"};
+    struct client_response response;
     struct top_row *row = NULL;
-    struct buf path;
 
     for (size_t i = 0; i < t->model.count && row == NULL; i++)
         if (!t->model.rows[i].asked_history)
@@ -179,15 +174,11 @@ request_row_history(struct top *t)
     if (row == NULL)
         return;
     row->asked_history = true;
-    buf_init(&path, t->client->mem);
-    path_of_queue(&path, "/claimd", top_row_text(row, "name"), "/history");
-    buf_byte(&path, '\0');
-    request.path = path.data;
+    request.queue = top_row_text(row, "name");
     request.project = top_row_text(row, "project");
-    if (!path.failed && client_send(t->client, &request, &response) == COMMAND_GOOD)
+    if (client_send(t->client, &request, &response) == COMMAND_GOOD)
         top_row_add_history(row, response.document);
     client_response_free(&response);
-    buf_fini(&path);
 }
 
 static const char *
@@ -474,22 +465,6 @@ confirm(struct top *t, const char *format, const char *name, int64_t number)
     return key == 'y' || key == 'Y';
 }
 
-/* Sends a POST to a queue of a project. `member`: of the response. Returns true for a success. */
-static bool
-post_to(struct top *t, const char *project, const char *root, const char *queue,
-        const char *behind, const char *body, const char *member,
-        struct client_response *response)
-{
-    struct client_request request = {
-        .method = "POST", .body = bytes_str(body), .member = member};
-    struct buf path;
-
-    buf_init(&path, t->client->mem);
-    path_of_queue(&path, root, queue, behind);
-    request.project = project;
-    return top_send(t, &request, &path, response);
-}
-
 static void
 purge_queue(struct top *t, const struct top_row *row)
 {
@@ -497,6 +472,12 @@ purge_queue(struct top *t, const struct top_row *row)
     const int64_t total = number_of(row->queue, "ready") +
                           number_of(row->queue, "delayed") +
                           number_of(row->queue, "claimed");
+    const struct client_request request = {
+        .path = "/v2",
+        .queue = name,
+        .below = "/purge",
+        .body = bytes_str("{\"resource_types\": [\"messages\"]}"),
+        .project = top_row_text(row, "project")};
     struct client_response response;
 
     if (!confirm(t,
@@ -504,8 +485,7 @@ purge_queue(struct top *t, const struct top_row *row)
                             : "Delete all %lld messages of %s? [y/N]",
                  name, total))
         return;
-    if (post_to(t, top_row_text(row, "project"), "/v2", name, "/purge",
-                "{\"resource_types\": [\"messages\"]}", NULL, &response))
+    if (top_send(t, &request, &response))
         (void)snprintf(t->notice, sizeof(t->notice), "%s is purged", name);
     client_response_free(&response);
 }
@@ -517,7 +497,12 @@ redrive_queue(struct top *t, const struct top_row *row)
     const int64_t count = number_of(row->queue, "dead_letters");
     const bool own = count > 0;
     const char *name = top_row_text(row, own ? "name" : "dead_letter_queue");
-    const char *project = top_row_text(row, "project");
+    const struct client_request request = {.path = "/claimd",
+                                           .queue = name,
+                                           .below = "/redrive",
+                                           .body = bytes_str("{}"),
+                                           .member = "moved",
+                                           .project = top_row_text(row, "project")};
     int64_t moved = 0, last = 1;
 
     if (name[0] == '\0') {
@@ -533,8 +518,7 @@ redrive_queue(struct top *t, const struct top_row *row)
         return;
     while (last > 0 && top_signal == 0) {
         struct client_response response;
-        bool good =
-            post_to(t, project, "/claimd", name, "/redrive", "{}", "moved", &response);
+        const bool good = top_send(t, &request, &response);
 
         last = good ? number_of(response.document, "moved") : 0;
         moved += last;
