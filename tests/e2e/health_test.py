@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What load balancers, containers and operators see: /livez, /readyz, claimd health, SIGUSR1.
+"""The health of a server for load balancers, containers and operators: /livez, /readyz, claimd health, SIGUSR1.
 
     health_test.py CLAIMD
 """
@@ -21,7 +21,7 @@ from harness import CLAIMD, Server, environment, post, request  # noqa: E402
 
 
 def bare(method, path):
-    """A request with nothing but what HTTP needs."""
+    """A request with only the headers that HTTP requires."""
     return ("%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (method, path)).encode()
 
 
@@ -32,7 +32,7 @@ def health(*words, **variables):
 
 
 class Paths(unittest.TestCase):
-    def test_they_need_no_headers_and_no_token(self):
+    def test_both_paths_need_no_headers_and_no_token(self):
         with tempfile.TemporaryDirectory() as folder:
             tokens = os.path.join(folder, "tokens")
             with open(tokens, "w", encoding="ascii"):
@@ -42,12 +42,12 @@ class Paths(unittest.TestCase):
                     for method in ("GET", "HEAD"):
                         for path in ("/livez", "/readyz"):
                             client.send(bare(method, path))
-                            answer = client.response(head_only=method == "HEAD")
-                            self.assertEqual(answer.status, 200)
-                            self.assertEqual(answer.body, b"ok\n" if method == "GET" else b"")
-                            self.assertEqual(answer.headers["content-length"], "3")
+                            response = client.response(head_only=method == "HEAD")
+                            self.assertEqual(response.status, 200)
+                            self.assertEqual(response.body, b"ok\n" if method == "GET" else b"")
+                            self.assertEqual(response.headers["content-length"], "3")
 
-    def test_they_know_no_other_methods_and_nothing_below(self):
+    def test_other_methods_and_paths_below_are_refused(self):
         with Server() as server, server.connect() as client:
             for method, path, status in (("POST", "/livez", 405), ("DELETE", "/readyz", 405),
                                          ("GET", "/livez/x", 404), ("GET", "/live", 404),
@@ -55,25 +55,25 @@ class Paths(unittest.TestCase):
                 client.send(request(method, path))
                 self.assertEqual(client.response().status, status, path)
 
-    def test_one_that_ends_is_not_ready(self):
+    def test_a_stopping_server_is_not_ready(self):
         with Server("--drain-seconds", "3600") as server, server.connect() as client, \
                 server.connect() as other:
             whole = post("q")
-            client.send(whole[:-1])  # it is waited for
+            client.send(whole[:-1])  # the server waits for the rest
             other.send(bare("GET", "/readyz")[:-1])
             server.signal()
             server.logged("draining")
             other.send(b"\n")
-            answer = other.response()
-            self.assertEqual(answer.status, 503)
-            self.assertIn(b"shutting down", answer.body)
+            response = other.response()
+            self.assertEqual(response.status, 503)
+            self.assertIn(b"shutting down", response.body)
             client.send(whole[-1:])
             self.assertEqual(client.response().status, 201)
             self.assertEqual(server.wait(), 0)
 
 
 class Maintenance(unittest.TestCase):
-    def test_posts_are_refused_and_everything_else_goes_on(self):
+    def test_posts_are_refused_and_other_requests_succeed(self):
         with Server() as server, server.connect() as client:
             def status(data):
                 client.send(data)
@@ -83,10 +83,10 @@ class Maintenance(unittest.TestCase):
             server.signal(signal.SIGUSR1)
             server.logged("maintenance posts=refused")
             client.send(post("q"))
-            answer = client.response()
-            self.assertEqual(answer.status, 503)
-            self.assertIn(b"maintenance", answer.body)
-            self.assertEqual(answer.headers["retry-after"], "1")
+            response = client.response()
+            self.assertEqual(response.status, 503)
+            self.assertIn(b"maintenance", response.body)
+            self.assertEqual(response.headers["retry-after"], "1")
             self.assertEqual(status(request("GET", "/readyz")), 503)
             self.assertEqual(status(request("GET", "/livez")), 200)
             self.assertEqual(status(request("PUT", "/v2/queues/r")), 201)
@@ -98,7 +98,7 @@ class Maintenance(unittest.TestCase):
 
 
 class Command(unittest.TestCase):
-    def test_it_tells_whether_a_server_is_ready(self):
+    def test_it_reports_whether_a_server_is_ready(self):
         with Server() as server:
             address = "127.0.0.1:%d" % server.port
             for words, variables in (((address,), {}), ((), {"CLAIMD_LISTEN": address}),
@@ -175,25 +175,25 @@ class Command(unittest.TestCase):
             self.assertEqual(health(path).returncode, 1)
 
     def test_a_server_without_a_response_is_not_ready(self):
-        with socket.socket() as deaf:
-            deaf.bind(("127.0.0.1", 0))
-            nobody = "127.0.0.1:%d" % deaf.getsockname()[1]
-            self.assertEqual(health(nobody).returncode, 1)
-            deaf.listen()
-            run = health(nobody)
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            address = "127.0.0.1:%d" % silent.getsockname()[1]
+            self.assertEqual(health(address).returncode, 1)
+            silent.listen()
+            run = health(address)
             self.assertEqual(run.returncode, 1)
             self.assertIn("does not respond", run.stderr)
         for address in ("nonsense", "127.0.0.1", "[::1]", ":80", "unix:" + "x" * 200, "x.invalid:80"):
             self.assertEqual(health(address).returncode, 1, address)
         self.assertEqual(health("127.0.0.1:1", "127.0.0.1:2").returncode, 2)
 
-    def against(self, speak):
-        """What it finds where speak(socket) answers."""
+    def against(self, respond):
+        """Runs the command against a server whose responses respond(socket) sends."""
         with socket.create_server(("127.0.0.1", 0)) as listener:
             def serve():
                 with listener.accept()[0] as other, contextlib.suppress(OSError):
                     other.recv(1000)
-                    speak(other)
+                    respond(other)
 
             thread = threading.Thread(target=serve)
             thread.start()
@@ -202,11 +202,11 @@ class Command(unittest.TestCase):
             return run
 
     def test_a_malformed_response_fails_the_check(self):
-        for said in (b"", b"HTTP/1.1 200", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 -5 x\r\n", b"HTTP/1.1 2 x\r\n",
+        for sent in (b"", b"HTTP/1.1 200", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 -5 x\r\n", b"HTTP/1.1 2 x\r\n",
                      b"HTTP/1.1 99999999999999999999 x\r\n", b"\r\n",
                      b"HTTP/1.1 200" + 1000 * b" ", b"\x15\x03\x01\0\2\2\x46"):
-            run = self.against(lambda other, said=said: other.sendall(said))
-            self.assertEqual(run.returncode, 1, said)
+            run = self.against(lambda other, sent=sent: other.sendall(sent))
+            self.assertEqual(run.returncode, 1, sent)
             self.assertIn("does not respond to plain HTTP. If it is a TLS address", run.stderr)
         run = self.against(lambda other: other.sendall(b"HTTP/1.1 299 Well\r\n"))
         self.assertEqual(run.returncode, 0, run.stderr)
