@@ -93,7 +93,10 @@ other_statuses_of(const struct command_program *p, const struct command *c)
                                        : none;
 }
 
-/* The option with this name, up to an "=", in a list of up to COMMAND_OPTIONS. NULL: there is none. */
+/*
+ * The option with this name, up to an "=", in a list of up to COMMAND_OPTIONS. NULL:
+ * there is none.
+ */
 static const struct command_option *
 option_in(const struct command_option *list, const char *word)
 {

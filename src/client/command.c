@@ -1,8 +1,9 @@
 /*
- * The table of commands of claimd-client with the options that all have, and functions that the commands share.
+ * The table of commands of claimd-client with the options that all have, and functions
+ * that the commands share.
  *
- * command.h declares them. claimd/base/command.h reads the arguments, prints the help and runs a command. For an example,
- * read run_pause() in change_commands.c.
+ * command.h declares them. claimd/base/command.h reads the arguments, prints the help and
+ * runs a command. For an example, read run_pause() in change_commands.c.
  */
 #include "client/command.h"
 
@@ -68,7 +69,6 @@ close_client(struct command_args *args)
 }
 
 static const struct command_program program = {
-    .name = CLIENT_PROGRAM,
     .entries = entries,
     .count = sizeof(entries) / sizeof(entries[0]),
     .common = common_options,
@@ -107,7 +107,9 @@ client_main(char *const *argv)
     return command_check_output(NULL, COMMAND_GOOD);
 }
 
-/* ------------------------------------------------------------------ shared by commands */
+/*
+ * ------------------------------------------------------------------ shared by commands
+ */
 
 bool
 args_duration(const struct command_args *args, size_t option, int64_t least, int64_t most,

@@ -1,6 +1,6 @@
 /*
- * command: the table of commands of claimd-client, and functions that its commands share (claimd/base/command.h has the
- * skeleton).
+ * command: the table of commands of claimd-client, and functions that its commands share
+ * (claimd/base/command.h has the skeleton).
  *
  * claimd/client/commands.h has the list with a synopsis and a summary of each.
  */
@@ -21,9 +21,14 @@ CLIENT_COMMANDS(CLIENT_DECLARE)
 /* Runs the command line behind the name of the program. Returns the exit status. */
 int client_main(char *const *argv);
 
-/* ------------------------------------------------------------------ shared by commands */
+/*
+ * ------------------------------------------------------------------ shared by commands
+ */
 
-/* Reads the value of an option as a time. Keeps *out if it is not given. False after an error message. */
+/*
+ * Reads the value of an option as a time. Keeps *out if it is not given. False after an
+ * error message.
+ */
 bool args_duration(const struct command_args *args, size_t option, int64_t least,
                    int64_t most, int64_t *out);
 
@@ -32,7 +37,10 @@ const char *path_done(struct buf *out);
 
 bool word_is_utf8(struct bytes word);
 
-/* Appends a word in UTF-8 as a JSON value: JSON stays JSON, and any other text becomes a string. */
+/*
+ * Appends a word in UTF-8 as a JSON value: JSON stays JSON, and any other text becomes a
+ * string.
+ */
 void word_write_json(struct buf *out, struct bytes word);
 
 /* Prints a document as one line of JSON. Returns an exit status. */

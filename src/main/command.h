@@ -1,5 +1,7 @@
-/* command: the commands of claimd, such as `claimd verify`, and functions that they share. claimd/base/command.h has the
- * skeleton. */
+/*
+ * command: the commands of claimd, such as `claimd verify`, and functions that they
+ * share. claimd/base/command.h has the skeleton.
+ */
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
 
@@ -16,9 +18,14 @@ extern const struct command command_verify, command_log, command_backup, command
 /* The commands of claimd, and those that it leaves to other programs. */
 extern const struct command_program command_program;
 
-/* ------------------------------------------------------------------ shared by commands */
+/*
+ * ------------------------------------------------------------------ shared by commands
+ */
 
-/* Opens a directory; `make`: creates it if it does not exist. NULL after an error message. */
+/*
+ * Opens a directory; `make`: creates it if it does not exist. NULL after an error
+ * message.
+ */
 struct disk *command_open_dir(const char *path, bool make);
 
 /* Opens a directory without files, or creates one. NULL after an error message. */
@@ -33,9 +40,10 @@ struct command_journal {
 };
 
 /*
- * Opens the directory and locks it. If another process uses it, prints an error that ends with `advice`.
- * If `advice` is NULL, use by another process is no error, and the directory does not stay locked. False
- * after an error message. Call command_journal_close() in any case.
+ * Opens the directory and locks it. If another process uses it, prints an error that ends
+ * with `advice`. If `advice` is NULL, use by another process is no error, and the
+ * directory does not stay locked. False after an error message. Call
+ * command_journal_close() in any case.
  */
 bool
 command_journal_open(struct command_journal *j, const char *path, const char *advice);
@@ -61,8 +69,10 @@ struct command_client {
     struct web_client web;
 };
 
-/* Loads libcurl for requests to a URL, which is borrowed. False after an error message. Call command_client_close() only
- * after success. */
+/*
+ * Loads libcurl for requests to a URL, which is borrowed. False after an error message.
+ * Call command_client_close() only after success.
+ */
 bool command_client_open(struct command_client *c, const char *url, struct mem *mem);
 void command_client_close(struct command_client *c);
 

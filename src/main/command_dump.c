@@ -1,6 +1,6 @@
 /*
- * claimd dump writes the contents of a server, or of a journal that no process uses, as lines of JSON.
- * claimd load sends such lines to a server.
+ * claimd dump writes the contents of a server, or of a journal that no process uses, as
+ * lines of JSON. claimd load sends such lines to a server.
  */
 #include "claimd/api/dump.h"
 #include "claimd/base/server_url.h"
@@ -49,7 +49,9 @@ check_url(const char *command, const char *url)
                : command_misused(command, "--url: %s", why);
 }
 
-/* Adds the headers, with the token of a file (NULL: none). False after an error message. */
+/*
+ * Adds the headers, with the token of a file (NULL: none). False after an error message.
+ */
 static bool
 add_headers(struct dump_client *c, const char *token_file, struct mem *mem)
 {
@@ -75,8 +77,9 @@ add_headers(struct dump_client *c, const char *token_file, struct mem *mem)
 }
 
 /*
- * Opens a client for a URL (NULL: of a server with default options) and a file with a token (NULL:
- * none). False after an error message. Call dump_client_close() only after success.
+ * Opens a client for a URL (NULL: of a server with default options) and a file with a
+ * token (NULL: none). False after an error message. Call dump_client_close() only after
+ * success.
  */
 static bool
 dump_client_open(struct dump_client *c, const char *url, const char *token_file,
@@ -92,8 +95,8 @@ dump_client_open(struct dump_client *c, const char *url, const char *token_file,
 }
 
 /*
- * Sends a POST with the body or, if that is absent, a GET to the target. Returns an exit status, after an error
- * message if there is no response.
+ * Sends a POST with the body or, if that is absent, a GET to the target. Returns an exit
+ * status, after an error message if there is no response.
  */
 static int
 dump_client_request(struct dump_client *c, const char *target, struct bytes body,
@@ -125,7 +128,8 @@ excerpt(const struct web_response *response, size_t most)
 enum { PAGE = 256 * 1024 };
 
 /*
- * Prints and counts lines or, if they are absent, the last line, which proves that the dump is complete.
+ * Prints and counts lines or, if they are absent, the last line, which proves that the
+ * dump is complete.
  */
 static int
 print_lines(struct bytes lines, uint64_t *count)
@@ -151,7 +155,10 @@ write_parameter(struct buf *out, const char *name, struct bytes value)
         buf_printf(out, "%%%02x", (unsigned char)value.data[i]);
 }
 
-/* Cuts the last line off a page, {"next":"MARKER"} or {"end":...}. False if it is another line. */
+/*
+ * Cuts the last line off a page, {"next":"MARKER"} or {"end":...}. False if it is another
+ * line.
+ */
 static bool
 cut_last_line(struct bytes *page, struct bytes *marker)
 {
@@ -190,7 +197,10 @@ print_page(const char *project, struct bytes lines, struct buf *target, uint64_t
     return COMMAND_GOOD;
 }
 
-/* Requests a page and prints it. target: empty: it was the last one. Returns an exit status. */
+/*
+ * Requests a page and prints it. target: empty: it was the last one. Returns an exit
+ * status.
+ */
 static int
 dump_page(struct dump_client *c, const char *project, struct buf *target, uint64_t *count)
 {

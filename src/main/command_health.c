@@ -1,6 +1,7 @@
 /*
- * claimd health: checks whether a server is ready, for containers without curl. It asks the server of an address, of
- * CLAIMD_URL, or of the configuration, which is why it is a command of claimd and not of claimd-client.
+ * claimd health: checks whether a server is ready, for containers without curl. It asks
+ * the server of an address, of CLAIMD_URL, or of the configuration, which is why it is a
+ * command of claimd and not of claimd-client.
  *
  * The table is at the end (command.h). The request goes through claimd/web/web_client.h.
  */
@@ -19,8 +20,9 @@
 enum { PATIENCE_MS = 5000, RESPONSE_MOST = 1 << 20 };
 
 /*
- * Finds the first address without TLS in the configuration of the server on this machine. `file` is of
- * --config, or NULL. Returns an exit status, after an error message unless it is COMMAND_GOOD.
+ * Finds the first address without TLS in the configuration of the server on this machine.
+ * `file` is of --config, or NULL. Returns an exit status, after an error message unless
+ * it is COMMAND_GOOD.
  */
 static int
 find_address(const char *file, struct listen_list *list, const char **out)
@@ -33,7 +35,10 @@ find_address(const char *file, struct listen_list *list, const char **out)
     struct config config;
     struct reason why;
 
-    /* The command line of the server is unknown, so other options may seem to contradict each other. */
+    /*
+     * The command line of the server is unknown, so other options may seem to contradict
+     * each other.
+     */
     (void)config_load(file == NULL ? 1 : 3, argv, environ, &config, &unused, &errors);
     origin = &config.origins[option_find(bytes_str("listen")) - options];
     if (origin->refused || listen_read(config.listen, list, &why) != ST_OK ||
@@ -52,7 +57,10 @@ find_address(const char *file, struct listen_list *list, const char **out)
                          "plain HTTP. Add an address for it: metrics:127.0.0.1:9188");
 }
 
-/* Takes the address out of "http://HOST:PORT/" and "http://HOST:PORT/readyz". Returns an exit status. */
+/*
+ * Takes the address out of "http://HOST:PORT/" and "http://HOST:PORT/readyz". Returns an
+ * exit status.
+ */
 static int
 read_address(const char *text, char out[LISTEN_ADDRESS_CAP])
 {
@@ -109,7 +117,10 @@ report(const char *shown, const struct web_response *response)
                          why.data);
 }
 
-/* Requests /readyz of the server, and reports the result. shown: its name in messages. Returns an exit status. */
+/*
+ * Requests /readyz of the server, and reports the result. shown: its name in messages.
+ * Returns an exit status.
+ */
 static int
 check_server(const char *shown, const char *url, struct mem *mem)
 {

@@ -1,8 +1,9 @@
 /*
- * The table of the commands of claimd, and of those that it leaves to claimd-client and claimd-bench. main.c starts them.
+ * The table of the commands of claimd, and of those that it leaves to claimd-client and
+ * claimd-bench. main.c starts them.
  *
- * command.h declares the table. claimd/base/command.h reads the arguments, prints the help and runs a command. For an
- * example, read command_log.c.
+ * command.h declares the table. claimd/base/command.h reads the arguments, prints the
+ * help and runs a command. For an example, read command_log.c.
  */
 #include "claimd/client/commands.h"
 #include "main/command.h"
@@ -36,7 +37,6 @@ static const struct command_entry entries[] = {
 #undef OF_CLIENT
 
 const struct command_program command_program = {
-    .name = "claimd",
     .entries = entries,
     .count = sizeof(entries) / sizeof(entries[0]),
     .statuses = {[COMMAND_USAGE] = "The arguments are wrong."}};

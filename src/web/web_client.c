@@ -48,7 +48,10 @@ web_client_set_target(const struct web_client *c, CURL *h, const char *path)
            (c->ca == NULL || SET(CURLOPT_CAINFO, c->ca)) &&
            (c->certificate == NULL || SET(CURLOPT_SSLCERT, c->certificate)) &&
            (c->certificate_key == NULL || SET(CURLOPT_SSLKEY, c->certificate_key)) &&
-           /* A path stays as it is. A queue server stands where no proxy of the environment leads. */
+           /*
+            * A path stays as it is. A queue server stands where no proxy of the
+            * environment leads.
+            */
            SET(CURLOPT_PATH_AS_IS, 1L) && SET(CURLOPT_PROXY, "");
 }
 
@@ -66,7 +69,7 @@ set_options(const struct web_client *c, const struct web_request *q,
            SET(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms != 0 && timeout_ms < CONNECT_MS
                                               ? timeout_ms
                                               : (long)CONNECT_MS) &&
-           /* A resumed session of TLS would accept a certificate that is no longer valid. */
+           /* A resumed session of TLS would accept an expired certificate. */
            SET(CURLOPT_SSL_SESSIONID_CACHE, 0L) &&
            SET(CURLOPT_WRITEFUNCTION, read_body) && SET(CURLOPT_WRITEDATA, r) &&
            (q->on_header == NULL || (SET(CURLOPT_HEADERFUNCTION, q->on_header) &&

@@ -1,6 +1,7 @@
 /*
- * command: the skeleton of the programs claimd and claimd-client. Each has a table of commands, and this module finds a
- * command, reads its arguments, runs it, and prints its help and the records for the manual and completions.
+ * command: the skeleton of the programs claimd and claimd-client. Each has a table of
+ * commands. This module finds a command, reads its arguments, runs it, and prints its
+ * help and the records for the manual and completions.
  *
  *   Threads  one
  */
@@ -12,7 +13,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Exit statuses: success, a refusal or failure, wrong arguments, a damaged journal, no server. */
+/*
+ * Exit statuses: success, a refusal or failure, wrong arguments, a damaged journal, no
+ * server.
+ */
 enum {
     COMMAND_GOOD,
     COMMAND_FAILED,
@@ -36,8 +40,8 @@ struct command_args {
     char **words; /* positional arguments, and NULL */
     size_t count;
     size_t before_dashes; /* how many of them stand before "--"; `count` without "--" */
-    const char *values
-        [COMMAND_OPTIONS]; /* by index of the option; a switch: ""; NULL: not given */
+    /* By index of the option; a switch: ""; NULL: not given. */
+    const char *values[COMMAND_OPTIONS];
     const char *common[COMMAND_OPTIONS]; /* the same for the options of all commands */
     struct mem *mem;                     /* for the command */
     void *context;                       /* of command_program.open */
@@ -54,10 +58,10 @@ struct command {
     const char *about;                  /* paragraphs, with an empty line in between */
     struct command_option options[COMMAND_OPTIONS];
     const char *example; /* a command line */
-    const char *statuses
-        [COMMAND_STATUSES]; /* their meanings; NULL: the usual one of the program */
-    const struct command_text *other_statuses; /* NULL: the usual ones of the program */
-    size_t least, most;                        /* number of positional arguments */
+    /* Meanings of exit statuses; NULL: the usual ones of the program. */
+    const char *statuses[COMMAND_STATUSES];
+    const struct command_text *other_statuses;
+    size_t least, most;  /* number of positional arguments */
     const char *needs;   /* the required ones, in words: "a directory" */
     const char *actions; /* values of the first argument: "new list"; NULL: any */
     int misuse;          /* exit status if it cannot run; 0: the usual ones */
@@ -75,7 +79,6 @@ struct command_entry {
 };
 
 struct command_program {
-    const char *name;
     const struct command_entry *entries; /* in the order of the help */
     size_t count;
     const struct command_option *common; /* options of all commands; NULL: none */
@@ -83,8 +86,10 @@ struct command_program {
     const char *statuses[COMMAND_STATUSES];    /* usual meanings; NULL: not used */
     const struct command_text *other_statuses; /* NULL: none */
 
-    /* Prepares `context` before a command, and returns an exit status. NULL: nothing to do. `close` follows in any
-     * case. */
+    /*
+     * Prepares `context` before a command, and returns an exit status. NULL: nothing to
+     * do. `close` follows in any case.
+     */
     int (*open)(struct command_args *args);
     void (*close)(struct command_args *args);
 };
@@ -96,20 +101,26 @@ command_find(const struct command_program *p, const char *name);
 /* The name of a command that is like a misspelled one. NULL if there is none. */
 const char *command_nearest(const struct command_program *p, const char *name);
 
-/* Reads the arguments behind the name and runs the command, or prints its help. Returns the exit status. */
+/*
+ * Reads the arguments behind the name and runs the command, or prints its help. Returns
+ * the exit status.
+ */
 int command_run(const struct command_program *p, const struct command_entry *e,
                 char *const *argv);
 
-/* Returns `status`, or after an error message another one if standard output could not be written. c: NULL: none. */
+/*
+ * Returns `status`, or after an error message another one if standard output could not be
+ * written. c: NULL: none.
+ */
 int command_check_output(const struct command *c, int status);
 
 /*
- * Prints the records of all commands that the program implements, for scripts/cmake/generate.awk: lines of texts with
- * tabs in between.
+ * Prints the records of all commands that the program implements, for
+ * scripts/cmake/generate.awk: lines of texts with tabs in between.
  *
- *     connection OPTION TEXT PLACEHOLDER       an option of all commands
+ *     connection OPTION TEXT PLACEHOLDER     an option of all commands
  *     command NAME ABOUT EXAMPLE ACTIONS PROGRAM TAKES-OPTIONS
- *     usage NAME, option NAME, status NAME     a text, or a name, a text and a placeholder
+ *     usage NAME, option NAME, status NAME   a text, or a name, a text and a placeholder
  */
 void command_print_records(const struct command_program *p);
 
@@ -125,14 +136,20 @@ command_fails(int status, const char *format, ...);
 /* Prints a warning in the same way. */
 void command_warns(const char *text);
 
-/* Prints an error about the arguments of a command, and names its help. Returns COMMAND_USAGE. */
+/*
+ * Prints an error about the arguments of a command, and names its help. Returns
+ * COMMAND_USAGE.
+ */
 int __attribute__((format(printf, 2, 3)))
 command_misused(const char *name, const char *format, ...);
 
 /* Prints that there is no memory. Returns COMMAND_FAILED. */
 int command_no_memory(void);
 
-/* Reads the value of an option as a whole number. Keeps *out if it is not given. False after an error message. */
+/*
+ * Reads the value of an option as a whole number. Keeps *out if it is not given. False
+ * after an error message.
+ */
 bool args_number(const struct command_args *args, size_t option, int64_t least,
                  int64_t most, int64_t *out);
 

@@ -65,16 +65,22 @@ utf8_pass(const unsigned char *at, const unsigned char *end)
     return at + length;
 }
 
-/* The length of the first character in bytes, and its code point. 0: it is invalid, or the text is empty. */
+/*
+ * The length of the first character in bytes, and its code point. 0: it is invalid, or
+ * the text is empty.
+ */
 size_t utf8_next(struct bytes text, uint32_t *point);
 
-/* True for characters that a terminal does not show as themselves: C0, DEL, C1, marks and overrides of the
- * direction, separators of lines, and the byte order mark. */
+/*
+ * True for characters that a terminal does not show as themselves: C0, DEL, C1, marks and
+ * overrides of the direction, separators of lines, and the byte order mark.
+ */
 bool utf8_is_control(uint32_t point);
 
 /*
- * Appends a text in which nothing commands a terminal: control characters (also those above U+0080) and those
- * that change the direction of text become \n, \t, \r or \uXXXX, and bytes that are not UTF-8 become \xXX.
+ * Appends a text in which nothing commands a terminal: control characters (also those
+ * above U+0080) and those that change the direction of text become \n, \t, \r or \uXXXX,
+ * and bytes that are not UTF-8 become \xXX.
  */
 void utf8_escape(struct buf *out, struct bytes text);
 

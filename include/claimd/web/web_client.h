@@ -1,6 +1,6 @@
 /*
- * web_client: requests of a command to a server, one after the other. All commands use it, and so do claimd-client and
- * `claimd run`.
+ * web_client: requests of a command to a server, one after the other. All commands of
+ * claimd and claimd-client use it.
  *
  *   Memory   that of libcurl, and the response
  *   Threads  one
@@ -17,8 +17,7 @@ enum { WEB_ERROR_CAP = 1536 };
 struct web_client {
     const struct curl_library *curl;
     struct mem *mem;
-    const char *
-        url; /* "http://HOST:PORT", https, perhaps with a path, or "unix:PATH" (server_url.h) */
+    const char *url; /* http://HOST:PORT, https, or unix:PATH (server_url.h) */
     const char *ca, *certificate, *certificate_key; /* files; NULL: none */
     CURL *handle; /* owned; keeps its connection between requests; NULL: none yet */
 };
@@ -43,8 +42,8 @@ struct web_response {
 };
 
 /*
- * Sends a request and reads the response. Returns true if there is one, whatever its status. Call web_response_fini() in
- * any case.
+ * Sends a request and reads the response. Returns true if there is one, whatever its
+ * status. Call web_response_fini() in any case.
  */
 bool web_client_send(struct web_client *c, const struct web_request *request,
                      struct web_response *response);
@@ -54,8 +53,8 @@ void web_response_fini(struct web_response *response);
 void web_client_close(struct web_client *c);
 
 /*
- * Sets the URL of a path on a handle, and the options for TLS and Unix sockets. For requests that the caller sends
- * itself. False without memory, or if the URL is too long.
+ * Sets the URL of a path on a handle, and the options for TLS and Unix sockets. For
+ * requests that the caller sends itself. False without memory, or if the URL is too long.
  */
 bool web_client_set_target(const struct web_client *c, CURL *handle, const char *path);
 

@@ -71,8 +71,7 @@ static const struct command_entry entries[] = {
 static const struct command_option common_options[] = {{"--url", "URL", "The server."},
                                                        {NULL, NULL, NULL}};
 
-static const struct command_program program = {.name = "claimd",
-                                               .entries = entries,
+static const struct command_program program = {.entries = entries,
                                                .count = 3,
                                                .common = common_options,
                                                .common_heading = "Connection",
