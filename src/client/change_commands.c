@@ -389,8 +389,9 @@ redrive_slice(struct redrive_progress *r, int64_t limit, bool dry, int64_t *move
 static int
 print_redriven(const struct redrive_progress *r, bool dry)
 {
-    static const struct table_column columns[] = {{"target", false, true, false},
-                                                  {"messages", true, false, false}};
+    static const struct table_column columns[] = {
+        {"target", false, true, false, TABLE_MEMBER, NULL},
+        {"messages", true, false, false, TABLE_MEMBER, NULL}};
     struct table table;
     const char *name;
     json_t *count;

@@ -23,8 +23,7 @@ struct list_output {
     struct client *client;
     const char *name;  /* of the list in the document */
     const char *state; /* messages: only this state; NULL: all */
-    bool details, projects;
-    int64_t left; /* items that may be added */
+    int64_t left;      /* items that may be added */
     struct table table;
     struct buf json; /* the items, with commas */
 };
@@ -33,7 +32,7 @@ static void
 list_output_init(struct list_output *l, struct client *c, const char *name,
                  const struct table_column *columns, size_t count)
 {
-    *l = (struct list_output){.client = c, .name = name};
+    *l = (struct list_output){.client = c, .name = name, .left = INT64_MAX};
     table_init(&l->table, c->mem, columns, count);
     buf_init(&l->json, c->mem);
 }
@@ -53,7 +52,26 @@ list_output_add_json(struct list_output *l, struct bytes text)
     buf_bytes(&l->json, text);
 }
 
-/* Prints what the listing has. Returns an exit status. */
+/* Adds an item of a page. False: no more are wanted. */
+static bool
+list_output_add(void *ctx, const json_t *item, struct bytes text)
+{
+    struct list_output *l = ctx;
+    const json_t *details = json_object_get(item, "details");
+    const char *state = json_string_value(json_object_get(details, "state"));
+
+    if (l->state != NULL && (state == NULL || strcmp(state, l->state) != 0))
+        return true;
+    if (l->left-- <= 0)
+        return false;
+    if (l->client->json)
+        list_output_add_json(l, text);
+    else
+        table_row(&l->table, item, BYTES_NONE);
+    return l->left > 0;
+}
+
+/* Prints what was added. Returns an exit status. */
 static int
 list_output_print(struct list_output *l)
 {
@@ -79,40 +97,18 @@ enum { PAGE_MOST = 1000, WATCH_LIMIT = 100, WATCH_S = 2 };
 
 /* The first column is left out if one project was named. */
 static const struct table_column queue_columns[] = {
-    {"project", false, true, false}, {"queue", false, true, false},
-    {"ready", true, false, false},   {"delayed", true, false, true},
-    {"claimed", true, false, false}, {"oldest", true, false, false},
-    {"claim", true, false, true},    {"waiting", true, false, true},
-    {"dead", true, false, true},     {"in/s", true, false, true},
-    {"out/s", true, false, true},    {"again/s", true, false, true}};
-
-static bool
-add_queue(void *ctx, const json_t *queue, struct bytes text)
-{
-    struct list_output *l = ctx;
-    struct table *t = &l->table;
-
-    if (l->left-- <= 0)
-        return false;
-    if (l->client->json) {
-        list_output_add_json(l, text);
-        return l->left > 0;
-    }
-    if (l->projects)
-        table_member(t, queue, "project");
-    table_queue_name(t, queue);
-    table_member(t, queue, "ready");
-    table_member(t, queue, "delayed");
-    table_member(t, queue, "claimed");
-    table_member_duration(t, queue, "oldest_ready_age");
-    table_member_duration(t, queue, "oldest_claim_age");
-    table_member(t, queue, "waiters");
-    table_member(t, queue, "dead_letters");
-    table_member_rate(t, queue, "posted");
-    table_member_rate(t, queue, "deleted");
-    table_member_rate(t, queue, "requeued");
-    return l->left > 0;
-}
+    {"project", false, true, false, TABLE_MEMBER, "project"},
+    {"queue", false, true, false, TABLE_QUEUE, "name"},
+    {"ready", true, false, false, TABLE_MEMBER, "ready"},
+    {"delayed", true, false, true, TABLE_MEMBER, "delayed"},
+    {"claimed", true, false, false, TABLE_MEMBER, "claimed"},
+    {"oldest", true, false, false, TABLE_TIME, "oldest_ready_age"},
+    {"claim", true, false, true, TABLE_TIME, "oldest_claim_age"},
+    {"waiting", true, false, true, TABLE_MEMBER, "waiters"},
+    {"dead", true, false, true, TABLE_MEMBER, "dead_letters"},
+    {"in/s", true, false, true, TABLE_RATE, "rates.posted"},
+    {"out/s", true, false, true, TABLE_RATE, "rates.deleted"},
+    {"again/s", true, false, true, TABLE_RATE, "rates.requeued"}};
 
 static int
 print_queues(struct client *c, const char *path, int64_t limit)
@@ -124,9 +120,8 @@ print_queues(struct client *c, const char *path, int64_t limit)
 
     list_output_init(&l, c, "queues", queue_columns + (projects ? 0 : 1),
                      COUNT_OF(queue_columns) - (projects ? 0 : 1));
-    l.projects = projects;
     l.left = limit;
-    status = pages_read(c, &request, l.name, add_queue, &l);
+    status = pages_read(c, &request, l.name, list_output_add, &l);
     if (status == COMMAND_GOOD)
         status = list_output_print(&l);
     list_output_fini(&l);
@@ -211,39 +206,24 @@ const struct command client_queues = {
 
 /* ------------------------------------------------------------------ claims */
 
-static bool
-add_claim(void *ctx, const json_t *claim, struct bytes text)
-{
-    struct list_output *l = ctx;
-
-    if (l->client->json) {
-        list_output_add_json(l, text);
-        return true;
-    }
-    table_member(&l->table, claim, "id");
-    table_member(&l->table, claim, "client");
-    table_member(&l->table, claim, "number");
-    table_member(&l->table, claim, "messages");
-    table_member_duration(&l->table, claim, "age");
-    table_member_duration(&l->table, claim, "ttl_left");
-    return true;
-}
-
 static int
 run_claims(const struct command_args *args)
 {
     struct client *c = args->context;
     static const struct table_column columns[] = {
-        {"claim", false, false, false}, {"client", false, true, false},
-        {"number", true, false, true},  {"messages", true, false, false},
-        {"age", true, false, false},    {"ends in", true, false, false}};
+        {"claim", false, false, false, TABLE_MEMBER, "id"},
+        {"client", false, true, false, TABLE_MEMBER, "client"},
+        {"number", true, false, true, TABLE_MEMBER, "number"},
+        {"messages", true, false, false, TABLE_MEMBER, "messages"},
+        {"age", true, false, false, TABLE_TIME, "age"},
+        {"ends in", true, false, false, TABLE_TIME, "ttl_left"}};
     const struct client_request request = {
         .path = "/claimd", .queue = args->words[0], .below = "/claims?limit=1000"};
     struct list_output l;
     int status;
 
     list_output_init(&l, c, "claims", columns, COUNT_OF(columns));
-    status = pages_read(c, &request, l.name, add_claim, &l);
+    status = pages_read(c, &request, l.name, list_output_add, &l);
     if (status == COMMAND_GOOD)
         status = list_output_print(&l);
     list_output_fini(&l);
@@ -263,50 +243,19 @@ const struct command client_claims = {
 /* ------------------------------------------------------------------ peek */
 
 enum { PEEK_STATE, PEEK_LIMIT, PEEK_DETAILS };
-enum { PEEK_USUAL = 20, MESSAGES_PAGE = 20 };
+enum { PEEK_USUAL = 20, MESSAGES_PAGE = 20, COLUMNS_USUAL = 5 };
 
-static const struct table_column message_columns[] = {{"message", false, false, false},
-                                                      {"state", false, false, false},
-                                                      {"age", true, false, false},
-                                                      {"deliveries", true, false, true},
-                                                      {"body", false, true, false}};
-
-static const struct table_column detail_columns[] = {
-    {"message", false, false, false},   {"state", false, false, false},
-    {"age", true, false, false},        {"deliveries", true, false, true},
-    {"body", false, true, false},       {"last reason", false, true, false},
-    {"last client", false, true, true}, {"origin", false, true, true},
-    {"expires", false, false, true}};
-
-static bool
-add_message(void *ctx, const json_t *message, struct bytes text)
-{
-    struct list_output *l = ctx;
-    const json_t *details = json_object_get(message, "details");
-    const char *state = json_string_value(json_object_get(details, "state"));
-    struct table *t = &l->table;
-
-    if (l->state != NULL && (state == NULL || strcmp(state, l->state) != 0))
-        return true;
-    if (l->left-- <= 0)
-        return false;
-    if (l->client->json) {
-        list_output_add_json(l, text);
-        return l->left > 0;
-    }
-    table_member(t, message, "id");
-    table_member(t, details, "state");
-    table_member_duration(t, message, "age");
-    table_member(t, details, "delivery_count");
-    table_body(t, json_object_get(message, "body"));
-    if (l->details) {
-        table_member(t, details, "last_reason");
-        table_member(t, details, "last_client");
-        table_member(t, details, "origin_queue");
-        table_member(t, details, "expires_at");
-    }
-    return l->left > 0;
-}
+/* Those behind the body are for --details. */
+static const struct table_column message_columns[] = {
+    {"message", false, false, false, TABLE_MEMBER, "id"},
+    {"state", false, false, false, TABLE_MEMBER, "details.state"},
+    {"age", true, false, false, TABLE_TIME, "age"},
+    {"deliveries", true, false, true, TABLE_MEMBER, "details.delivery_count"},
+    {"body", false, true, false, TABLE_JSON, "body"},
+    {"last reason", false, true, false, TABLE_MEMBER, "details.last_reason"},
+    {"last client", false, true, true, TABLE_MEMBER, "details.last_client"},
+    {"origin", false, true, true, TABLE_MEMBER, "details.origin_queue"},
+    {"expires", false, false, true, TABLE_MEMBER, "details.expires_at"}};
 
 /* The parameters that let a listing show a state. NULL: there is no such state. */
 static const char *
@@ -340,15 +289,14 @@ run_peek(const struct command_args *args)
         return command_misused(
             args->name, "--state is %.64s. It must be ready, delayed, claimed or all",
             state);
-    list_output_init(&l, c, "messages", details ? detail_columns : message_columns,
-                     details ? COUNT_OF(detail_columns) : COUNT_OF(message_columns));
+    list_output_init(&l, c, "messages", message_columns,
+                     details ? COUNT_OF(message_columns) : COLUMNS_USUAL);
     l.state = state == NULL || strcmp(state, "all") == 0 ? NULL : state;
-    l.details = details;
     l.left = limit;
     (void)snprintf(below, sizeof(below), "/messages?echo=true%s&limit=%lld",
                    state_parameters(state),
                    (long long)(limit < MESSAGES_PAGE ? limit : MESSAGES_PAGE));
-    status = pages_read(c, &request, l.name, add_message, &l);
+    status = pages_read(c, &request, l.name, list_output_add, &l);
     if (status == COMMAND_GOOD && l.left == limit)
         status = client_check_queue(c, args->words[0]);
     if (status == COMMAND_GOOD)

@@ -312,9 +312,10 @@ print_claim_json(struct client *c, const struct client_response *response, const
 static int
 print_claim(struct client *c, const struct client_response *response, const char *id)
 {
-    static const struct table_column columns[] = {{"message", false, false, false},
-                                                  {"age", true, false, false},
-                                                  {"body", false, true, false}};
+    static const struct table_column columns[] = {
+        {"message", false, false, false, TABLE_MEMBER, "id"},
+        {"age", true, false, false, TABLE_TIME, "age"},
+        {"body", false, true, false, TABLE_JSON, "body"}};
     const json_t *messages = json_object_get(response->document, "messages");
     const json_t *message;
     struct table table;
@@ -328,9 +329,7 @@ print_claim(struct client *c, const struct client_response *response, const char
     table_init(&table, c->mem, columns, sizeof(columns) / sizeof(columns[0]));
     json_array_foreach(messages, i, message)
     {
-        table_member(&table, message, "id");
-        table_member_duration(&table, message, "age");
-        table_body(&table, json_object_get(message, "body"));
+        table_row(&table, message, BYTES_NONE);
     }
     good = table_print(&table, stdout);
     table_fini(&table);

@@ -52,15 +52,11 @@ table_number(struct table *t, int64_t number)
     end_cell(t);
 }
 
-void
-table_body(struct table *t, const json_t *value)
+static void
+add_json(struct table *t, const json_t *value)
 {
     struct buf json;
 
-    if (value == NULL) {
-        table_text(t, BYTES_NONE);
-        return;
-    }
     buf_init(&json, t->text.mem);
     json_tree_write(&json, value);
     table_text(t, buf_view(&json));
@@ -68,61 +64,72 @@ table_body(struct table *t, const json_t *value)
     buf_fini(&json);
 }
 
-void
-table_member(struct table *t, const json_t *object, const char *name)
+static void
+add_queue_name(struct table *t, const json_t *name, const json_t *paused)
 {
-    const json_t *value = json_object_get(object, name);
-
-    if (value == NULL || json_is_null(value))
-        table_text(t, BYTES_NONE);
-    else if (json_is_string(value))
-        table_text(t, bytes_of(json_string_value(value), json_string_length(value)));
-    else
-        table_body(t, value);
-}
-
-void
-table_member_duration(struct table *t, const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    if (!json_is_number(value)) {
-        table_text(t, BYTES_NONE);
-        return;
-    }
-    duration_write(&t->text, (int64_t)json_number_value(value));
-    end_cell(t);
-}
-
-void
-table_queue_name(struct table *t, const json_t *queue)
-{
-    const json_t *name = json_object_get(queue, "name");
-    const json_t *paused = json_object_get(queue, "paused");
     const bool claims = json_is_true(json_object_get(paused, "claims"));
     const bool posts = json_is_true(json_object_get(paused, "posts"));
     struct buf text;
 
-    if (!json_is_string(name) || (!claims && !posts)) {
-        table_member(t, queue, "name");
-        return;
-    }
     buf_init(&text, t->text.mem);
     buf_bytes(&text, bytes_of(json_string_value(name), json_string_length(name)));
-    buf_str(&text, !posts ? " (paused)" : claims ? " (all paused)" : " (posts paused)");
+    if (claims || posts)
+        buf_str(&text, !posts   ? " (paused)"
+                       : claims ? " (all paused)"
+                                : " (posts paused)");
     t->text.failed |= text.failed;
     table_text(t, buf_view(&text));
     buf_fini(&text);
 }
 
-void
-table_member_rate(struct table *t, const json_t *queue, const char *name)
+/* The member of a path such as "details.state". NULL: there is none. */
+static const json_t *
+member_of(const json_t *object, const char *path)
 {
-    const json_t *rate = json_object_get(json_object_get(queue, "rates"), name);
-    char text[32];
+    const char *dot = path == NULL ? NULL : strchr(path, '.');
 
-    (void)snprintf(text, sizeof(text), "%.1f", json_number_value(rate));
-    table_text(t, json_is_number(rate) ? bytes_str(text) : BYTES_NONE);
+    if (path == NULL)
+        return NULL;
+    if (dot == NULL)
+        return json_object_get(object, path);
+    return json_object_get(json_object_getn(object, path, (size_t)(dot - path)), dot + 1);
+}
+
+static void
+add_member(struct table *t, enum table_form form, const json_t *value)
+{
+    char rate[32];
+
+    if (form == TABLE_TIME && json_is_number(value)) {
+        duration_write(&t->text, (int64_t)json_number_value(value));
+        end_cell(t);
+    } else if (form == TABLE_RATE && json_is_number(value)) {
+        (void)snprintf(rate, sizeof(rate), "%.1f", json_number_value(value));
+        table_text(t, bytes_str(rate));
+    } else if (value == NULL || form == TABLE_TIME || form == TABLE_RATE ||
+               (form != TABLE_JSON && json_is_null(value))) {
+        table_text(t, BYTES_NONE);
+    } else if (form != TABLE_JSON && json_is_string(value)) {
+        table_text(t, bytes_of(json_string_value(value), json_string_length(value)));
+    } else {
+        add_json(t, value);
+    }
+}
+
+void
+table_row(struct table *t, const json_t *object, struct bytes given)
+{
+    for (const struct table_column *c = t->columns; c < t->columns + t->column_count;
+         c++) {
+        const json_t *value = member_of(object, c->member);
+
+        if (c->form == TABLE_GIVEN)
+            table_text(t, given);
+        else if (c->form == TABLE_QUEUE && json_is_string(value))
+            add_queue_name(t, value, json_object_get(object, "paused"));
+        else
+            add_member(t, c->form, value);
+    }
 }
 
 static size_t

@@ -15,11 +15,23 @@
 
 enum { TABLE_COLUMNS_MOST = 16 };
 
+/* The form of a cell that table_row() adds. */
+enum table_form {
+    TABLE_MEMBER, /* the text of a member, or its JSON */
+    TABLE_JSON,   /* always its JSON */
+    TABLE_TIME,   /* a number of seconds as a time */
+    TABLE_RATE,   /* a number with one decimal */
+    TABLE_QUEUE,  /* the name of a queue, and what of it is paused */
+    TABLE_GIVEN   /* the text that the caller gives */
+};
+
 struct table_column {
     const char *name;
     bool right;    /* aligned, for numbers */
     bool elastic;  /* may be cut */
     bool optional; /* is left out, the last one first, if a terminal is too narrow */
+    enum table_form form;
+    const char *member; /* of an object: "age", "details.state"; NULL: none */
 };
 
 struct table {
@@ -37,16 +49,9 @@ void table_fini(struct table *t);
 void table_text(struct table *t, struct bytes text);
 void table_number(struct table *t, int64_t number);
 
-/* Append a member of an object: its text or JSON; a number of seconds as a time. An absent or null member is absent. */
-void table_member(struct table *t, const json_t *object, const char *name);
-void table_body(struct table *t, const json_t *value); /* always as JSON */
-void table_member_duration(struct table *t, const json_t *object, const char *name);
-
-/* Appends the name of a queue, and what of it is paused. */
-void table_queue_name(struct table *t, const json_t *queue);
-
-/* Adds a rate of a queue (docs/api.md 26). */
-void table_member_rate(struct table *t, const json_t *queue, const char *name);
+/* Appends a row with members of an object. An absent or null member is absent. given: the
+ * text for TABLE_GIVEN. */
+void table_row(struct table *t, const json_t *object, struct bytes given);
 
 /* Appends a table that may take `width` columns (0: any number). False without memory. */
 bool table_write(const struct table *t, size_t width, struct buf *out);

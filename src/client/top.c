@@ -345,11 +345,12 @@ put_history(struct top *t, int row, const char *name, bool is_rate)
 static void
 write_claims(const struct top *t, struct buf *out)
 {
-    static const struct table_column columns[] = {{"claim", false, true, false},
-                                                  {"client", false, true, true},
-                                                  {"messages", true, false, true},
-                                                  {"age", true, false, true},
-                                                  {"ends in", true, false, true}};
+    static const struct table_column columns[] = {
+        {"claim", false, true, false, TABLE_MEMBER, "id"},
+        {"client", false, true, true, TABLE_MEMBER, "client"},
+        {"messages", true, false, true, TABLE_MEMBER, "messages"},
+        {"age", true, false, true, TABLE_TIME, "age"},
+        {"ends in", true, false, true, TABLE_TIME, "ttl_left"}};
     const json_t *claims = json_object_get(t->claims, "claims"), *claim;
     struct table table;
     size_t i;
@@ -357,11 +358,7 @@ write_claims(const struct top *t, struct buf *out)
     table_init(&table, t->client->mem, columns, COUNT_OF(columns));
     json_array_foreach(claims, i, claim)
     {
-        table_member(&table, claim, "id");
-        table_member(&table, claim, "client");
-        table_member(&table, claim, "messages");
-        table_member_duration(&table, claim, "age");
-        table_member_duration(&table, claim, "ttl_left");
+        table_row(&table, claim, BYTES_NONE);
     }
     (void)table_write(&table, (size_t)COLS, out);
     table_fini(&table);
@@ -371,9 +368,12 @@ static void
 write_messages(const struct top *t, struct buf *out)
 {
     static const struct table_column columns[] = {
-        {"message", false, true, false}, {"state", false, false, true},
-        {"age", true, false, true},      {"deliveries", true, false, true},
-        {"body", false, true, true},     {"last reason", false, true, true}};
+        {"message", false, true, false, TABLE_MEMBER, "id"},
+        {"state", false, false, true, TABLE_MEMBER, "details.state"},
+        {"age", true, false, true, TABLE_TIME, "age"},
+        {"deliveries", true, false, true, TABLE_MEMBER, "details.delivery_count"},
+        {"body", false, true, true, TABLE_JSON, "body"},
+        {"last reason", false, true, true, TABLE_MEMBER, "details.last_reason"}};
     const json_t *messages = json_object_get(t->messages, "messages"), *message;
     struct table table;
     size_t i;
@@ -381,14 +381,7 @@ write_messages(const struct top *t, struct buf *out)
     table_init(&table, t->client->mem, columns, COUNT_OF(columns));
     json_array_foreach(messages, i, message)
     {
-        const json_t *details = json_object_get(message, "details");
-
-        table_member(&table, message, "id");
-        table_member(&table, details, "state");
-        table_member_duration(&table, message, "age");
-        table_member(&table, details, "delivery_count");
-        table_body(&table, json_object_get(message, "body"));
-        table_member(&table, details, "last_reason");
+        table_row(&table, message, BYTES_NONE);
     }
     (void)table_write(&table, (size_t)COLS, out);
     table_fini(&table);

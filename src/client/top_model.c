@@ -150,35 +150,28 @@ top_model_move(struct top_model *m, long rows)
 /* ------------------------------------------------------------------ table */
 
 static const struct table_column columns[] = {
-    {"project", false, true, true},       {"queue", false, true, false},
-    {"oldest", true, false, false},       {"ready", true, false, true},
-    {"ready, 2 min", false, false, true}, {"claimed", true, false, true},
-    {"in/s", true, false, true},          {"out/s", true, false, true},
-    {"claim", true, false, true},         {"dead", true, false, true},
-    {"waiting", true, false, true},       {"delayed", true, false, true},
-    {"again/s", true, false, true}};
+    {"project", false, true, true, TABLE_MEMBER, "project"},
+    {"queue", false, true, false, TABLE_QUEUE, "name"},
+    {"oldest", true, false, false, TABLE_TIME, "oldest_ready_age"},
+    {"ready", true, false, true, TABLE_MEMBER, "ready"},
+    {"ready, 2 min", false, false, true, TABLE_GIVEN, NULL},
+    {"claimed", true, false, true, TABLE_MEMBER, "claimed"},
+    {"in/s", true, false, true, TABLE_RATE, "rates.posted"},
+    {"out/s", true, false, true, TABLE_RATE, "rates.deleted"},
+    {"claim", true, false, true, TABLE_TIME, "oldest_claim_age"},
+    {"dead", true, false, true, TABLE_MEMBER, "dead_letters"},
+    {"waiting", true, false, true, TABLE_MEMBER, "waiters"},
+    {"delayed", true, false, true, TABLE_MEMBER, "delayed"},
+    {"again/s", true, false, true, TABLE_RATE, "rates.requeued"}};
 
 static void
-add_row(struct table *t, const struct top_row *row, bool projects)
+add_row(struct table *t, const struct top_row *row)
 {
     struct buf line;
 
     buf_init(&line, t->text.mem);
     sparkline_write(&line, row->ready, row->samples);
-    if (projects)
-        table_member(t, row->queue, "project");
-    table_queue_name(t, row->queue);
-    table_member_duration(t, row->queue, "oldest_ready_age");
-    table_member(t, row->queue, "ready");
-    table_text(t, buf_view(&line));
-    table_member(t, row->queue, "claimed");
-    table_member_rate(t, row->queue, "posted");
-    table_member_rate(t, row->queue, "deleted");
-    table_member_duration(t, row->queue, "oldest_claim_age");
-    table_member(t, row->queue, "dead_letters");
-    table_member(t, row->queue, "waiters");
-    table_member(t, row->queue, "delayed");
-    table_member_rate(t, row->queue, "requeued");
+    table_row(t, row->queue, buf_view(&line));
     buf_fini(&line);
 }
 
@@ -193,7 +186,7 @@ top_model_write(const struct top_model *m, bool projects, size_t width, struct b
         return false;
     table_init(&table, m->mem, columns + skip, COUNT_OF(columns) - skip);
     for (size_t i = 0; i < m->count; i++)
-        add_row(&table, &m->rows[i], projects);
+        add_row(&table, &m->rows[i]);
     good = table_write(&table, width, out);
     table_fini(&table);
     return good;

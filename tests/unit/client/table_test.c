@@ -5,9 +5,10 @@
 #include <locale.h>
 #include <stdlib.h>
 
-static const struct table_column columns[] = {{"queue", false, true, false},
-                                              {"ready", true, false, false},
-                                              {"body", false, true, false}};
+static const struct table_column columns[] = {
+    {"queue", false, true, false, TABLE_MEMBER, NULL},
+    {"ready", true, false, false, TABLE_MEMBER, NULL},
+    {"body", false, true, false, TABLE_MEMBER, NULL}};
 
 static void
 fill(struct table *t, struct mem *mem)
@@ -73,10 +74,11 @@ START_TEST(a_narrow_terminal_gets_a_block_for_each_row)
 
 START_TEST(optional_columns_are_left_out_before_the_table_becomes_blocks)
 {
-    static const struct table_column some[] = {{"a", true, false, false},
-                                               {"b", true, false, true},
-                                               {"c", true, false, false},
-                                               {"d", true, false, true}};
+    static const struct table_column some[] = {
+        {"a", true, false, false, TABLE_MEMBER, NULL},
+        {"b", true, false, true, TABLE_MEMBER, NULL},
+        {"c", true, false, false, TABLE_MEMBER, NULL},
+        {"d", true, false, true, TABLE_MEMBER, NULL}};
     struct mem *mem = mem_new(0);
     struct table t;
     struct buf out;
