@@ -1,6 +1,6 @@
 /*
- * claimd release, purge, pause, resume and redrive: commands that change what is in a queue. Purge and redrive ask before
- * (ask.h), and show their progress.
+ * claimd release, purge, pause, resume and redrive: commands that change what is in a
+ * queue. Purge and redrive ask before (ask.h), and show their progress.
  *
  * Each command has its function and its table, which command.h declares. Read
  * command.c first.
@@ -227,7 +227,9 @@ const struct command client_purge = {
 
 enum { PAUSE_CLAIMS, PAUSE_POSTS };
 
-/* Sends a change of the pause, and prints the state of the queue. Returns an exit status. */
+/*
+ * Sends a change of the pause, and prints the state of the queue. Returns an exit status.
+ */
 static int
 change_pause(struct client *c, const char *queue, const char *body)
 {

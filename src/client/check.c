@@ -1,8 +1,9 @@
 /*
- * claimd check: compares values of queues and of the journal with thresholds, and prints one line and exits as Nagios and
- * programs like it expect.
+ * claimd check: compares values of queues and of the journal with thresholds, and prints
+ * one line and exits as Nagios and programs like it expect.
  *
- * The table is at the end (command.h). The queues come page by page (client.h), the journal from /metrics.
+ * The table is at the end (command.h). The queues come page by page (client.h), the
+ * journal from /metrics.
  */
 #include "client/command.h"
 #include "client/text.h"

@@ -40,34 +40,42 @@ enum {
 };
 
 /*
- * Reads the options of all commands, the environment (CLAIMD_URL, CLAIMD_PROJECT, CLAIMD_TOKEN_FILE, CLAIMD_CLIENT_ID) and
- * the token. Returns an exit status, after an error message if it is not 0. Call client_close() in any case.
+ * Reads the options of all commands, the environment (CLAIMD_URL, CLAIMD_PROJECT,
+ * CLAIMD_TOKEN_FILE, CLAIMD_CLIENT_ID) and the token. Returns an exit status, after an
+ * error message if it is not 0. Call client_close() in any case.
  */
 int client_open(struct client *c, const struct command_args *args);
 void client_close(struct client *c);
 
-/* ------------------------------------------------------------------ parts of a request */
+/*
+ * ------------------------------------------------------------------ parts of a request
+ */
 
 /* Appends a header. False without memory. */
 bool __attribute__((format(printf, 2, 3)))
 client_add_header(struct curl_slist **list, const char *format, ...);
 
-/* Appends the headers that every request needs: Client-ID, X-Project-ID, the token. False without memory. */
+/*
+ * Appends the headers that every request needs: Client-ID, X-Project-ID, the token. False
+ * without memory.
+ */
 bool client_add_headers(const struct client *c, struct curl_slist **list);
 
 /* Appends a text with percent-encoding, for a path or a query. */
 void client_add_encoded(struct buf *out, const char *text);
 
-/* Copies the value of a header of a response to out[cap], if its name is this one and it fits. */
+/*
+ * Copies the value of a header of a response to out[cap], if its name is this one and it
+ * fits.
+ */
 bool client_header_value(struct bytes line, const char *name, char *out, size_t cap);
 
 /* ------------------------------------------------------------------ whole requests */
 
 struct client_request {
-    const char *method; /* NULL: GET, or POST with a body */
-    const char *path;   /* with its query; with `queue`: "/v2" or "/claimd" */
-    const char
-        *queue; /* "/queues/QUEUE" and the next three follow; NULL: nothing follows */
+    const char *method;  /* NULL: GET, or POST with a body */
+    const char *path;    /* with its query; with `queue`: "/v2" or "/claimd" */
+    const char *queue;   /* "/queues/QUEUE" and the next three follow; NULL: no more */
     const char *below;   /* "/stats"; NULL: nothing. Likewise the others */
     const char *item;    /* the name or id of an item, which becomes a part of the path */
     const char *behind;  /* the item: "/finish" */
@@ -101,9 +109,10 @@ struct client_response {
 };
 
 /*
- * Sends a request, reads the response, and prints its warnings. Returns COMMAND_GOOD for a success (2xx) with the expected document,
- * COMMAND_FAILED for any other status, and COMMAND_UNAVAILABLE without a response that is one of claimd; then `error` says why. Call
- * client_response_free() in any case.
+ * Sends a request, reads the response, and prints its warnings. Returns COMMAND_GOOD for
+ * a success (2xx) with the expected document, COMMAND_FAILED for any other status, and
+ * COMMAND_UNAVAILABLE without a response that is one of claimd; then `error` says why.
+ * Call client_response_free() in any case.
  */
 int client_send(struct client *c, const struct client_request *request,
                 struct client_response *response);
@@ -113,18 +122,23 @@ int client_call(struct client *c, const struct client_request *request,
                 struct client_response *response);
 void client_response_free(struct client_response *response);
 
-/* Checks that a queue exists. Returns COMMAND_FAILED after an error message if not, COMMAND_GOOD also if the server does
- * not tell. For requests that succeed without the queue. */
+/*
+ * Checks that a queue exists. Returns COMMAND_FAILED after an error message if not,
+ * COMMAND_GOOD also if the server does not tell. For requests that succeed without the
+ * queue.
+ */
 int client_check_queue(struct client *c, const char *queue);
 
-/* ------------------------------------------------------------------ lists, page by page */
+/*
+ * ------------------------------------------------------------------ lists, page by page
+ */
 
 /* Gets an item, and its text in the document. False ends the reading. */
 typedef bool page_item_fn(void *ctx, const json_t *item, struct bytes text);
 
 /*
- * Requests a list, which is the member `name` of each page, and its next pages, and calls `each` for the items.
- * Returns an exit status, after an error message if it is not 0.
+ * Requests a list, which is the member `name` of each page, and its next pages, and calls
+ * `each` for the items. Returns an exit status, after an error message if it is not 0.
  */
 int pages_read(struct client *c, const struct client_request *first, const char *name,
                page_item_fn *each, void *ctx);

@@ -1,8 +1,9 @@
 /*
- * The settings of the connection of a command: from the options of all commands and from the environment. Also the headers
- * that each request needs.
+ * The settings of the connection of a command: from the options of all commands and from
+ * the environment. Also the headers that each request needs.
  *
- * client.h declares them. request.c sends the requests, and work_requests.c those of `claimd work`.
+ * client.h declares them. request.c sends the requests, and work_requests.c those of
+ * `claimd work`.
  */
 #include "client/client.h"
 #include "client/text.h"
@@ -90,7 +91,10 @@ check_header_value(const struct named_value *text)
                : command_fails(COMMAND_USAGE, "%s has the end of a line", text->from);
 }
 
-/* The setting of the command line, else that of the environment. An empty variable counts as absent. */
+/*
+ * The setting of the command line, else that of the environment. An empty variable counts
+ * as absent.
+ */
 static struct named_value
 find_setting(const char *given, const char *option, const char *variable)
 {
@@ -158,7 +162,9 @@ client_close(struct client *c)
     curl_global_cleanup();
 }
 
-/* ------------------------------------------------------------------ parts of a request */
+/*
+ * ------------------------------------------------------------------ parts of a request
+ */
 
 bool
 client_add_header(struct curl_slist **list, const char *format, ...)

@@ -1,9 +1,10 @@
 /*
- * claimd queues, claims, peek and why: commands that show what a server has and change nothing.
+ * claimd queues, claims, peek and why: commands that show what a server has and change
+ * nothing.
  *
  * All but `why` read a list page by page (client.h) into a struct list_output, which
- * becomes a table for people (table.h) or a document. Each command has its function and
- * its table, which command.h declares.
+ * becomes a table for people (table.h) or a document. Each command has its function
+ * and its table, which command.h declares.
  */
 #include "client/command.h"
 #include "client/table.h"
@@ -128,8 +129,10 @@ print_queues(struct client *c, const char *path, int64_t limit)
     return status;
 }
 
-/* Prints the queues again and again, until a signal or a failure ends it. A server that is away is no failure after
- * the first time. */
+/*
+ * Prints the queues again and again, until a signal or a failure ends it. A server that
+ * is away is no failure after the first time.
+ */
 static int
 watch_queues(struct client *c, const char *path, int64_t limit)
 {

@@ -1,6 +1,6 @@
 /*
- * The program claimd-client, which claimd starts for its commands (docs/adr/0019-client-program.md). command.c has the
- * table of commands and runs them.
+ * The program claimd-client, which claimd starts for its commands
+ * (docs/adr/0019-client-program.md). command.c has the table of commands and runs them.
  */
 #include "claimd/base/streams.h"
 #include "claimd/base/version.h"

@@ -1,6 +1,6 @@
 /*
- * claimd post, claim and delete: messages by hand. Post sends its messages in batches, and those of standard input as
- * they come. Claim may wait for messages.
+ * claimd post, claim and delete: messages by hand. Post sends its messages in batches,
+ * and those of standard input as they come. Claim may wait for messages.
  *
  * Each command has its function and its table, which command.h declares. Read
  * command.c first.
@@ -23,8 +23,10 @@
 
 enum { POST_TTL, POST_DELAY, POST_KEY, POST_STRING };
 
-/* A request has at most this many messages and, unless one message is larger, bytes. The default limit of a server is
- * 256 KiB. */
+/*
+ * A request has at most this many messages and, unless one message is larger, bytes. The
+ * default limit of a server is 256 KiB.
+ */
 enum { BATCH_MESSAGES = 100, BATCH_BYTES = 200 * 1024, INPUT_PIECE = 64 * 1024 };
 
 /* Largest line of the input: no server accepts a larger post. */
@@ -40,7 +42,10 @@ struct posting {
     int64_t batches, posted, read; /* requests; messages */
 };
 
-/* Prints the ids of the messages at once, because the input may pause. Returns an exit status. */
+/*
+ * Prints the ids of the messages at once, because the input may pause. Returns an exit
+ * status.
+ */
 static int
 print_posted(const struct posting *p, const struct client_response *response)
 {
@@ -161,8 +166,10 @@ post_lines(struct posting *p, struct buf *input, bool last)
     return status;
 }
 
-/* Posts a message for each line of standard input. If no line comes for now, it sends the batch, unless a key makes
- * the division into batches matter. */
+/*
+ * Posts a message for each line of standard input. If no line comes for now, it sends the
+ * batch, unless a key makes the division into batches matter.
+ */
 static int
 post_input(struct posting *p)
 {
@@ -263,7 +270,10 @@ enum { CLAIM_LIMIT, CLAIM_TTL, CLAIM_GRACE, CLAIM_WAIT };
 /* Longest wait of one request; pause before the next one if the server does not wait. */
 enum { WAIT_ONE_S = 45, WAIT_MOST_S = 86400 };
 
-/* Claims, and waits until until_ms for messages. Status 204: there was none. Returns an exit status. */
+/*
+ * Claims, and waits until until_ms for messages. Status 204: there was none. Returns an
+ * exit status.
+ */
 static int
 claim_waiting(struct client *c, struct client_request *q, int64_t wait_s,
               struct client_response *response)
@@ -413,7 +423,10 @@ enum { DELETE_CLAIM };
 /* The server takes this many ids in a request. */
 enum { IDS_MOST = 20 };
 
-/* Deletes some messages, which the claim holds (NULL: one message that no claim holds). Returns an exit status. */
+/*
+ * Deletes some messages, which the claim holds (NULL: one message that no claim holds).
+ * Returns an exit status.
+ */
 static int
 delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
             const char *claim)

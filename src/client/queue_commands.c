@@ -1,6 +1,6 @@
 /*
- * claimd create and set: the settings of a queue, which are its metadata. Both read words of the form MEMBER=VALUE, and
- * print the settings that the queue has then.
+ * claimd create and set: the settings of a queue, which are its metadata. Both read words
+ * of the form MEMBER=VALUE, and print the settings that the queue has then.
  *
  * The tables are at the end of each part (command.h).
  */
@@ -16,7 +16,9 @@
 /* The server shows this member for each queue. */
 static const char shown_always[] = "_default_message_ttl";
 
-/* The names of settings without their "_". They would become members that have no effect. */
+/*
+ * The names of settings without their "_". They would become members that have no effect.
+ */
 static const char *const lacking[] = {"max_messages_post_size",
                                       "default_message_ttl",
                                       "default_message_delay",
@@ -161,7 +163,10 @@ value_is_unset(const json_t *value)
            (json_is_string(value) && json_string_length(value) == 0);
 }
 
-/* Compares the settings of a queue that existed with those given. Returns an exit status, after an error message. */
+/*
+ * Compares the settings of a queue that existed with those given. Returns an exit status,
+ * after an error message.
+ */
 static int
 existing_check(const struct client *c, const char *queue, json_t *given,
                const json_t *shown)
@@ -197,7 +202,10 @@ existing_check(const struct client *c, const char *queue, json_t *given,
     return status;
 }
 
-/* Reads the settings of the queue that a PUT created or found, and prints them. Returns an exit status. */
+/*
+ * Reads the settings of the queue that a PUT created or found, and prints them. Returns
+ * an exit status.
+ */
 static int
 created_print(struct client *c, const char *queue, json_t *given,
               const struct client_response *put)
@@ -234,8 +242,8 @@ run_create(const struct command_args *args)
         status = metadata_build(args, &metadata, &given);
     if (status == COMMAND_GOOD) {
         request.body = buf_view(&metadata);
-        c->quiet =
-            true; /* of a queue that exists, they are about settings that it may not have */
+        /* Warnings for a queue that exists are about settings that it may not have. */
+        c->quiet = true;
         status = client_call(c, &request, &response);
         c->quiet = false;
         if (status == COMMAND_GOOD)

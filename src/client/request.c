@@ -1,6 +1,7 @@
 /*
- * The requests of commands, one after the other: adds the headers, sends a request through claimd/web/web_client.h, and
- * decides whether the response is the expected document of a claimd. Also lists, page by page.
+ * The requests of commands, one after the other: adds the headers, sends a request
+ * through claimd/web/web_client.h, and decides whether the response is the expected
+ * document of a claimd. Also lists, page by page.
  *
  * client.h declares them. connection.c has the settings.
  */
@@ -94,7 +95,10 @@ refused(const struct client *c, struct client_response *response)
                           text == NULL ? "" : text, response->status);
 }
 
-/* True if a success has the document that the request expects. Any other server may respond with 200. */
+/*
+ * True if a success has the document that the request expects. Any other server may
+ * respond with 200.
+ */
 static bool
 is_expected(const struct client_request *q, const struct client_response *response)
 {
@@ -245,7 +249,10 @@ client_response_free(struct client_response *response)
 
 /* ------------------------------------------------------------------ page by page */
 
-/* A path of the server without the prefix of the URL, which a proxy may have told the server. */
+/*
+ * A path of the server without the prefix of the URL, which a proxy may have told the
+ * server.
+ */
 static const char *
 skip_prefix(const struct client *c, const char *href)
 {

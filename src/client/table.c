@@ -8,8 +8,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Columns between two cells; the least width of a cell that is cut, while optional columns are there, and without
- * them; the width of a terminal that does not say it. */
+/*
+ * Columns between two cells; the least width of a cell that is cut, while optional
+ * columns are there, and without them; the width of a terminal that does not say it.
+ */
 enum { GAP = 2, COMFORTABLE = 20, LEAST = 6, USUAL_WIDTH = 80 };
 
 void
@@ -167,7 +169,10 @@ layout_width(const struct table *t, const struct layout *l)
     return sum;
 }
 
-/* Takes columns of the terminal from the widest elastic column until all fits, down to `least`. False: it cannot. */
+/*
+ * Takes columns of the terminal from the widest elastic column until all fits, down to
+ * `least`. False: it cannot.
+ */
 static bool
 shrink(const struct table *t, struct layout *l, size_t width, size_t least)
 {

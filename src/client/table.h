@@ -1,6 +1,7 @@
 /*
- * table: a table for people. On a terminal it is as wide as the terminal at most: texts are cut, and if that is
- * not enough, each row becomes a block of lines. Elsewhere nothing is cut.
+ * table: a table for people. On a terminal it is as wide as the terminal at most: texts
+ * are cut, and if that is not enough, each row becomes a block of lines. Elsewhere
+ * nothing is cut.
  *
  *   Memory   the texts of all cells
  *   Cost     O(cells)

@@ -4,8 +4,8 @@
  *     LIST  --Enter-->  QUEUE  --Enter-->  MESSAGE
  *           <--Esc----         <--Esc-----
  *
- * One thread requests what the screen shows once per interval, and handles keys in between. A server that does not
- * respond delays the keys by REQUEST_MS at most.
+ * One thread requests what the screen shows once per interval, and handles keys in
+ * between. A server that does not respond delays the keys by REQUEST_MS at most.
  */
 #include "client/command.h"
 #include "client/table.h"
@@ -85,7 +85,10 @@ top_send(struct top *t, const struct client_request *request,
     return status == COMMAND_GOOD;
 }
 
-/* Requests a document about the queue with this member into *out. The old one stays if there is no response. */
+/*
+ * Requests a document about the queue with this member into *out. The old one stays if
+ * there is no response.
+ */
 static void
 request_document(struct top *t, const char *root, const char *below, const char *member,
                  json_t **out)
@@ -158,8 +161,10 @@ request_list(struct top *t)
     buf_fini(&path);
 }
 
-/* Requests the history of one queue of the list, if one has none yet. The server keeps none of many queues, which is
- * no error. */
+/*
+ * Requests the history of one queue of the list, if one has none yet. The server keeps
+ * none of many queues, which is no error.
+ */
 static void
 request_row_history(struct top *t)
 {
@@ -263,8 +268,10 @@ put_line(struct top *t, int row, attr_t attributes, const char *format, ...)
     buf_fini(&escaped);
 }
 
-/* Puts the lines of a text at most till a row; the first one is a head, and `selected` (from 0 on, behind the head) is
- * marked. Returns the row behind. */
+/*
+ * Puts the lines of a text at most till a row; the first one is a head, and `selected`
+ * (from 0 on, behind the head) is marked. Returns the row behind.
+ */
 static int
 put_lines(struct top *t, int row, int till, struct bytes text, size_t selected)
 {
@@ -717,7 +724,9 @@ note_signal(int number)
     top_signal = number;
 }
 
-/* Runs the screen. Returns an exit status. Signals end it when the terminal is as before. */
+/*
+ * Runs the screen. Returns an exit status. Signals end it when the terminal is as before.
+ */
 static int
 top_run(struct top *t)
 {

@@ -38,8 +38,8 @@ void top_model_fini(struct top_model *m);
 const char *top_sort_name(enum top_sort sort);
 
 /*
- * Replaces the rows by those of a page of the server. A queue that was there keeps its samples and the selection.
- * False without memory; then nothing changes.
+ * Replaces the rows by those of a page of the server. A queue that was there keeps its
+ * samples and the selection. False without memory; then nothing changes.
  */
 bool top_model_update(struct top_model *m, const json_t *page, int64_t now_s);
 
@@ -56,8 +56,9 @@ void top_model_move(struct top_model *m, long rows);
 const char *top_row_text(const struct top_row *row, const char *name);
 
 /*
- * Writes the table of queues for a terminal of this width: a line for the head, then one for each row. projects: with
- * a column for the project. False without memory, or if the terminal is too narrow.
+ * Writes the table of queues for a terminal of this width: a line for the head, then one
+ * for each row. projects: with a column for the project. False without memory, or if the
+ * terminal is too narrow.
  */
 bool
 top_model_write(const struct top_model *m, bool projects, size_t width, struct buf *out);

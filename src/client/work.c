@@ -1,8 +1,10 @@
 /*
- * claimd work: its options and their checks. work_options.h has them, and work_runner.h the run.
+ * claimd work: its options and their checks. work_options.h has them, and work_runner.h
+ * the run.
  *
- * To follow a message, read work_claiming.c (claims, renews, finishes), work_attempt.c (the attempt at a job),
- * work_process.h and work_guard.h (the command), and work_outcome.h and work_finish.h (the result).
+ * To follow a message, read work_claiming.c (claims, renews, finishes), work_attempt.c
+ * (the attempt at a job), work_process.h and work_guard.h (the command), and
+ * work_outcome.h and work_finish.h (the result).
  */
 #include "client/command.h"
 #include "client/work_options.h"
@@ -72,8 +74,10 @@ read_options(const struct client *c, const struct command_args *args,
     return COMMAND_GOOD;
 }
 
-/* Checks the URLs of the service, before a message is claimed. health: space for the URL of --health. Returns an exit
- * status. */
+/*
+ * Checks the URLs of the service, before a message is claimed. health: space for the URL
+ * of --health. Returns an exit status.
+ */
 static int
 check_service(const struct command_args *args, struct work_options *o,
               char health[CLIENT_URL_MOST])

@@ -1,7 +1,8 @@
 /*
- * The attempts at jobs, from the start of a command or request to its outcome, and what the runner learns of the service
- * of --http from them and from requests for its health. work_runner.h declares them. To follow a job, read
- * work_claiming.c before, and work_finish.h after this.
+ * The attempts at jobs, from the start of a command or request to its outcome, and what
+ * the runner learns of the service of --http from them and from requests for its health.
+ * work_runner.h declares them. To follow a job, read work_claiming.c before, and
+ * work_finish.h after this.
  */
 #include "client/work_runner.h"
 
@@ -152,7 +153,10 @@ job_cannot_start(struct runner *r, struct work_job *j, int error)
     job_ended(r, j);
 }
 
-/* No guard has taken the job. It never ran, so it is no attempt, and no job of --max-jobs. */
+/*
+ * No guard has taken the job. It never ran, so it is no attempt, and no job of
+ * --max-jobs.
+ */
 static void
 job_release(struct runner *r, struct work_job *j)
 {

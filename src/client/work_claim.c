@@ -9,7 +9,10 @@
 
 /* ------------------------------------------------------------------ the response */
 
-/* Reads "/v2/queues/QUEUE/claims/ID". A proxy may have put a prefix or its address in front. */
+/*
+ * Reads "/v2/queues/QUEUE/claims/ID". A proxy may have put a prefix or its address in
+ * front.
+ */
 static bool
 path_read(struct work_claim *c, const char *location)
 {
@@ -53,7 +56,10 @@ job_read(struct work_job *j, struct bytes message)
     return j->id.len > 0 && memchr(j->id.data, '\\', j->id.len) == NULL;
 }
 
-/* Number of messages. Reads them into `jobs`, unless that is NULL. 0: the text is something else. */
+/*
+ * Number of messages. Reads them into `jobs`, unless that is NULL. 0: the text is
+ * something else.
+ */
 static size_t
 messages_read(struct bytes document, struct work_job *jobs)
 {
@@ -139,8 +145,10 @@ job_metadata_write(struct buf *out, const struct work_job *j, int64_t deadline_s
     buf_str(out, "}\n");
 }
 
-/* Variables that the command must not inherit: those of a job, which are set anew, and those of a supervisor of
- * this process. */
+/*
+ * Variables that the command must not inherit: those of a job, which are set anew, and
+ * those of a supervisor of this process.
+ */
 static bool
 is_own_variable(const char *variable)
 {

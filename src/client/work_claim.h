@@ -1,5 +1,6 @@
 /*
- * work_claim: a claim with its jobs, from the response of claimd. A job is one message and one attempt at it:
+ * work_claim: a claim with its jobs, from the response of claimd. A job is one message
+ * and one attempt at it:
  *
  *                 +-- exit, response --> ENDED --> FINISHING --> DONE
  *     RUNNING ----|                        ^           |
@@ -47,9 +48,9 @@ struct work_claim {
 };
 
 /*
- * Makes a claim of the response with status 201, which may have up to `limit` messages, and takes the memory of its
- * body. Its jobs are RUNNING, but not started. NULL if the response is not that of a claim or there is no memory;
- * *why says which.
+ * Makes a claim of the response with status 201, which may have up to `limit` messages,
+ * and takes the memory of its body. Its jobs are RUNNING, but not started. NULL if the
+ * response is not that of a claim or there is no memory; *why says which.
  */
 struct work_claim *work_claim_read(struct mem *mem, struct work_transfer *response,
                                    size_t limit, int64_t lease_ms, const char **why);
@@ -60,16 +61,18 @@ void work_claim_free(struct mem *mem, struct work_claim *c);
 /* Writes the metadata of a job as JSON. deadline_s: Unix time of --timeout, 0 without. */
 void job_metadata_write(struct buf *out, const struct work_job *j, int64_t deadline_s);
 
-/* Makes the environment that all commands share: that of this process, without its CLAIMD_ variables of a job and those
- * of a supervisor. Owned. NULL without memory. */
+/*
+ * Makes the environment that all commands share: that of this process, without its
+ * CLAIMD_ variables of a job and those of a supervisor. Owned. NULL without memory.
+ */
 char **work_environment(struct mem *mem);
 
 /* Writes the variables of a job, each with a NUL at its end. */
 void job_variables_write(struct buf *out, const struct work_job *j, int64_t deadline_s);
 
 /*
- * Returns the input of the command: the body, and with `raw` the text of a body that is a JSON string. `space` has
- * the text then.
+ * Returns the input of the command: the body, and with `raw` the text of a body that is a
+ * JSON string. `space` has the text then.
  */
 struct bytes job_input(const struct work_job *j, bool raw, struct buf *space);
 

@@ -1,6 +1,6 @@
 /*
- * The claims of a runner: takes them, renews their leases, and finishes their jobs. work_runner.h declares it. Read
- * work_claim.h before, and work_attempt.c after this.
+ * The claims of a runner: takes them, renews their leases, and finishes their jobs.
+ * work_runner.h declares it. Read work_claim.h before, and work_attempt.c after this.
  */
 #include "client/work_runner.h"
 
@@ -9,8 +9,10 @@
 
 #include <stdio.h>
 
-/* Milliseconds: pauses after failed claims, doubled from the first to the second; a wait that was shorter than QUICK
- * was none. */
+/*
+ * Milliseconds: pauses after failed claims, doubled from the first to the second; a wait
+ * that was shorter than QUICK was none.
+ */
 enum { PAUSE_MS = 100, PAUSE_MOST_MS = 10000, QUICK_MS = 1000 };
 
 /* Pause until a busy spawner may have started some guards. */
@@ -321,7 +323,10 @@ free_slots(const struct runner *r)
                                                       : service_limit(&r->service);
 }
 
-/* True if --max-jobs have run. A job that never ran does not count, and that is known at its end. */
+/*
+ * True if --max-jobs have run. A job that never ran does not count, and that is known at
+ * its end.
+ */
 static bool
 all_ran(const struct runner *r)
 {

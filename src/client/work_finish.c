@@ -98,8 +98,10 @@ job_done(struct work_job *j, enum finish_result result, finish_fn *done, void *c
     done(ctx, j, result);
 }
 
-/* A job that the claim does not hold. If an earlier request for it had no response, that request has finished it,
- * unless the lease has ended meanwhile. */
+/*
+ * A job that the claim does not hold. If an earlier request for it had no response, that
+ * request has finished it, unless the lease has ended meanwhile.
+ */
 static enum finish_result
 not_held(const struct work_job *j, int64_t now_ms)
 {

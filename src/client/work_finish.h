@@ -1,14 +1,16 @@
 /*
- * work_finish: the requests that tell claimd the outcomes of jobs. One request carries all jobs of a claim that have
- * ended since the last one.
+ * work_finish: the requests that tell claimd the outcomes of jobs. One request carries
+ * all jobs of a claim that have ended since the last one.
  */
 #ifndef CLIENT_WORK_FINISH_H
 #define CLIENT_WORK_FINISH_H
 
 #include "client/work_claim.h"
 
-/* True if a request is due: there are ended jobs, none is under way, and a pause is over. *next_ms becomes
- * the end of the pause, if that is earlier. */
+/*
+ * True if a request is due: there are ended jobs, none is under way, and a pause is over.
+ * *next_ms becomes the end of the pause, if that is earlier.
+ */
 bool finish_is_due(const struct work_claim *c, int64_t now_ms, int64_t *next_ms);
 
 /* Writes the request for all ended jobs, which become FINISHING. */
@@ -28,22 +30,30 @@ enum finish_result {
 typedef void finish_fn(void *ctx, struct work_job *job, enum finish_result result);
 
 /*
- * Reads a response with status 200. False: it is not understood. Then call finish_retry(). If a job may have been
- * finished by an earlier request, and the lease has not ended, "not_held" becomes FINISH_DONE.
+ * Reads a response with status 200. False: it is not understood. Then call
+ * finish_retry(). If a job may have been finished by an earlier request, and the lease
+ * has not ended, "not_held" becomes FINISH_DONE.
  */
 bool finish_read(struct work_claim *c, struct bytes document, int64_t now_ms,
                  finish_fn *done, void *ctx);
 
-/* The claim is over: does what finish_read() does for "not_held", for all jobs of the request. */
+/*
+ * The claim is over: does what finish_read() does for "not_held", for all jobs of the
+ * request.
+ */
 void finish_not_held(struct work_claim *c, int64_t now_ms, finish_fn *done, void *ctx);
 
-/* Plans a retry of the request, after retry_after_ms at least, but in time before the lease ends. unknown: claimd may
- * have done what it asks. */
+/*
+ * Plans a retry of the request, after retry_after_ms at least, but in time before the
+ * lease ends. unknown: claimd may have done what it asks.
+ */
 void
 finish_retry(struct work_claim *c, int64_t now_ms, int64_t retry_after_ms, bool unknown);
 
-/* The queue has no dead-letter queue: releases the jobs with a pause of pause_s and the same reasons instead, with the
- * next request. Returns their number. */
+/*
+ * The queue has no dead-letter queue: releases the jobs with a pause of pause_s and the
+ * same reasons instead, with the next request. Returns their number.
+ */
 size_t finish_without_dead_letters(struct work_claim *c,
                                    const struct work_backoff *backoff, uint32_t random);
 

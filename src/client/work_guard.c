@@ -64,8 +64,10 @@ message_send(int control, const void *data, size_t len, const int *files,
     return n >= 0;
 }
 
-/* Receives a message without blocking. Returns its length, 0 at the end, -1 if there is none. files: those that
- * are not sent become -1. */
+/*
+ * Receives a message without blocking. Returns its length, 0 at the end, -1 if there is
+ * none. files: those that are not sent become -1.
+ */
 static ssize_t
 message_receive(int control, void *data, size_t cap, int *files, size_t file_count)
 {
@@ -89,7 +91,10 @@ message_receive(int control, void *data, size_t cap, int *files, size_t file_cou
 
 /* ------------------------------------------------------------------ both processes */
 
-/* Keeps descriptors 0 to METADATA_FD and one more. The others are connections and guards of the parent. */
+/*
+ * Keeps descriptors 0 to METADATA_FD and one more. The others are connections and guards
+ * of the parent.
+ */
 static void
 descriptors_close(int kept)
 {
@@ -102,8 +107,10 @@ descriptors_close(int kept)
             (void)close(fd);
 }
 
-/* Names this process. Its words in /proc begin with those of the runner, and a signal to all processes that look like
- * the runner must not reach the guards. */
+/*
+ * Names this process. Its words in /proc begin with those of the runner, and a signal to
+ * all processes that look like the runner must not reach the guards.
+ */
 static void
 process_name(void)
 {
@@ -170,7 +177,10 @@ struct work_guard {
     struct guard_report report;
 };
 
-/* Becomes the command, in a child that shares the memory of its parent. Returns errno if it cannot. */
+/*
+ * Becomes the command, in a child that shares the memory of its parent. Returns errno if
+ * it cannot.
+ */
 static int
 exec_command(const struct work_guard *g, pid_t parent, const int from[GUARD_FILES])
 {
@@ -199,7 +209,10 @@ read_error(int fd)
     return error;
 }
 
-/* Forks. Not inlined, because the child of vfork() must not change variables of its caller. */
+/*
+ * Forks. Not inlined, because the child of vfork() must not change variables of its
+ * caller.
+ */
 static int __attribute__((noinline))
 spawn(const struct work_guard *g, const int from[GUARD_FILES], pid_t *pid)
 {
@@ -498,7 +511,10 @@ spawner_read(struct spawner *s)
     s->gone = n == 0;
 }
 
-/* A guard must run, because it ends its job before the lease ends. So SIGSTOP has no effect on it for long. */
+/*
+ * A guard must run, because it ends its job before the lease ends. So SIGSTOP has no
+ * effect on it for long.
+ */
 static void
 spawner_continue(void)
 {
@@ -526,8 +542,10 @@ spawner_reap(struct spawner *s)
     spawner_continue();
 }
 
-/* Kills what ended guards have left. Then their sockets are closed, which tells the runner that the jobs have
- * ended. */
+/*
+ * Kills what ended guards have left. Then their sockets are closed, which tells the
+ * runner that the jobs have ended.
+ */
 static void
 spawner_end_orphans(struct spawner *s)
 {

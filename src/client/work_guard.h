@@ -1,23 +1,27 @@
 /*
- * work_guard: the processes that start the commands of `claimd work`, and end all that is left of them.
+ * work_guard: the processes that start the commands of `claimd work`, and end all that is
+ * left of them.
  *
  *     claimd work ---- spawner ---+---- guard ---- command ---- its descendants
  *          :              :       |       :
  *          :.... socket ..:.......|.......: socket for each guard
  *                                 +---- guard ---- ...
  *
- * A guard runs one command at a time. It is a child subreaper, so each descendant of the command stays a descendant
- * of the guard, also after setsid(1) or a double fork. The guard kills all of them
+ * A guard runs one command at a time. It is a child subreaper, so each descendant of the
+ * command stays a descendant of the guard, also after setsid(1) or a double fork. The
+ * guard kills all of them
  *
  *     - when the command has ended,
  *     - when claimd work says so,
  *     - when claimd work has ended, so that the socket is closed,
- *     - when the lease is about to end, although claimd work does not run, for example after SIGSTOP.
+ *     - when the lease is about to end, although claimd work does not run, for example
+ *       after SIGSTOP.
  *
- * Only then it reports the end. The spawner forks the guards. It is forked before the runner needs much memory, and
- * so the guards stay small. If a guard is killed, its descendants become children of the spawner, which kills them,
- * and then closes the socket. The processes block all signals and have groups of their own, so that Ctrl-C and
- * Ctrl-Z do not reach them.
+ * Only then it reports the end. The spawner forks the guards. It is forked before the
+ * runner needs much memory, and so the guards stay small. If a guard is killed, its
+ * descendants become children of the spawner, which kills them, and then closes the
+ * socket. The processes block all signals and have groups of their own, so that Ctrl-C
+ * and Ctrl-Z do not reach them.
  *
  *   Times    milliseconds of now_ms()
  *   Cost     a job: one vfork, and a message in each direction
@@ -32,18 +36,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The files of a command: standard input, standard error, metadata. Bytes of the variables of a job. */
+/*
+ * The files of a command: standard input, standard error, metadata. Bytes of the
+ * variables of a job.
+ */
 enum { GUARD_FILES = 3, GUARD_VARIABLES_MOST = 4096 };
 
 /* The name of the processes. */
 #define GUARD_NAME "job-guard"
 
 struct guard_setup {
-    char *const *command; /* its words, then NULL */
-    /* Of each command, then NULL. Each job adds its variables. */
-    char *const *environment;
-    size_t most;             /* guards at the same time */
-    const sigset_t *signals; /* signal mask of the commands */
+    char *const *command;     /* its words, then NULL */
+    char *const *environment; /* of each command, then NULL. Jobs add their variables */
+    size_t most;              /* guards at the same time */
+    const sigset_t *signals;  /* signal mask of the commands */
 };
 
 enum guard_order_kind {
@@ -75,9 +81,10 @@ struct guard_report {
 int64_t now_ms(void);
 
 /*
- * Forks the spawner, which borrows *setup and all that it points to. The spawner gets the socket of each new guard
- * through `control`, as a descriptor of a message. If it cannot fork a guard, it sends a report with the error to that
- * socket. Returns its process, or -1 with errno.
+ * Forks the spawner, which borrows *setup and all that it points to. The spawner gets the
+ * socket of each new guard through `control`, as a descriptor of a message. If it cannot
+ * fork a guard, it sends a report with the error to that socket. Returns its process, or
+ * -1 with errno.
  */
 pid_t spawner_start(const struct guard_setup *setup, int *control);
 

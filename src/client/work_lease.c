@@ -1,7 +1,9 @@
 #include "client/work_lease.h"
 
-/* Parts of a lease: until SIGTERM by the guard, SIGKILL; the shortest and the longest pause between retries; SIGTERM to SIGKILL
- * after a refusal. */
+/*
+ * Parts of a lease: until SIGTERM by the guard, SIGKILL; the shortest and the longest
+ * pause between retries; SIGTERM to SIGKILL after a refusal.
+ */
 enum {
     TERM_TWELFTHS = 9,
     KILL_TWELFTHS = 11,

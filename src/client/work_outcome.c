@@ -140,7 +140,10 @@ outcome_of_command(struct job_outcome *o, const struct job_attempt *a, int statu
 
 /* ------------------------------------------------------------------ a service */
 
-/* The service is not available: the message is released, and this delivery does not count. */
+/*
+ * The service is not available: the message is released, and this delivery does not
+ * count.
+ */
 static void
 outcome_away(struct job_outcome *o, const struct service_end *e, int64_t delay_s,
              struct bytes text)
@@ -151,7 +154,10 @@ outcome_away(struct job_outcome *o, const struct service_end *e, int64_t delay_s
     reason_write(o->reason, o->what, text);
 }
 
-/* The request cannot succeed with this URL. If it has worked before, the service may come back. */
+/*
+ * The request cannot succeed with this URL. If it has worked before, the service may come
+ * back.
+ */
 static void
 outcome_unusable(struct job_outcome *o, const struct service_end *e, struct bytes text)
 {
@@ -181,8 +187,10 @@ retry_after_clamp(const struct job_attempt *a, int64_t retry_after_s)
     return retry_after_s < most_s ? retry_after_s : most_s;
 }
 
-/* The job may have run, and the service may be away. Longer pauses leave the message attempts for the time in which it
- * is back. */
+/*
+ * The job may have run, and the service may be away. Longer pauses leave the message
+ * attempts for the time in which it is back.
+ */
 static void
 outcome_doubt(struct job_outcome *o, const struct job_attempt *a)
 {

@@ -1,5 +1,6 @@
 /*
- * work_outcome: what becomes of a message after an attempt at its job, from how the attempt ended. Pure functions.
+ * work_outcome: what becomes of a message after an attempt at its job, from how the
+ * attempt ended. Pure functions.
  */
 #ifndef CLIENT_WORK_OUTCOME_H
 #define CLIENT_WORK_OUTCOME_H
@@ -9,7 +10,10 @@
 /* Limit of a reason in the API, in bytes. */
 enum { REASON_MOST = 1024 };
 
-/* Exit status of a command for a message that no attempt can process (EX_DATAERR of sysexits.h). */
+/*
+ * Exit status of a command for a message that no attempt can process (EX_DATAERR of
+ * sysexits.h).
+ */
 enum { EXIT_BAD_MESSAGE = 65 };
 
 /* The statuses of a service that is not available. */
@@ -17,14 +21,17 @@ enum { HTTP_TOO_MANY = 429, HTTP_UNAVAILABLE = 503 };
 
 enum outcome_kind {
     OUTCOME_DELETE,
-    OUTCOME_RETRY, /* release with delay and reason: a failure. The only one that counts */
+    OUTCOME_RETRY, /* release with delay and reason: a failure. Only this one counts */
     OUTCOME_DEAD_LETTER, /* with reason */
     OUTCOME_RELEASE,     /* the attempt was broken off, and says nothing about the job */
     OUTCOME_AWAY,        /* release with delay and reason: the service is not available */
-    OUTCOME_BROKEN /* release with reason: the command or the URL is broken, not the job */
+    OUTCOME_BROKEN       /* release with reason: the command or the URL is broken */
 };
 
-/* Longest description of the end of an attempt, with a URL of SERVICE_NAME_MOST in it, in bytes. */
+/*
+ * Longest description of the end of an attempt, with a URL of SERVICE_NAME_MOST in it, in
+ * bytes.
+ */
 enum { WHAT_MOST = 319, SERVICE_NAME_MOST = 200 };
 
 struct job_outcome {
@@ -44,21 +51,22 @@ struct work_backoff {
 enum { BACKOFF_MOST_S = 43200 };
 
 /*
- * Reads "BASE,MOST" or "BASE", in seconds from 0 to BACKOFF_MOST_S. Without MOST it is the larger one of BASE and 900.
- * False: the text is something else.
+ * Reads "BASE,MOST" or "BASE", in seconds from 0 to BACKOFF_MOST_S. Without MOST it is
+ * the larger one of BASE and 900. False: the text is something else.
  */
 bool backoff_parse(struct work_backoff *b, const char *text);
 
 /*
- * Pause before the next attempt in seconds, after the attempt with this number (from 1 on). A part of up to a
- * half is random, so that jobs that failed together do not return together.
+ * Pause before the next attempt in seconds, after the attempt with this number (from 1
+ * on). A part of up to a half is random, so that jobs that failed together do not return
+ * together.
  */
 int64_t backoff_s(const struct work_backoff *b, int64_t attempt, uint32_t random);
 
 /*
- * Writes a reason: a few words (NULL: none), a colon, and the text without spaces around it. If it does not fit,
- * the beginning of the text is cut. Control characters, apart from line feeds and tabs, and bytes that are not
- * UTF-8 become question marks.
+ * Writes a reason: a few words (NULL: none), a colon, and the text without spaces around
+ * it. If it does not fit, the beginning of the text is cut. Control characters, apart
+ * from line feeds and tabs, and bytes that are not UTF-8 become question marks.
  */
 void reason_write(char reason[REASON_MOST + 1], const char *words, struct bytes text);
 
@@ -78,7 +86,10 @@ struct job_attempt {
     const struct work_backoff *backoff;
 };
 
-/* The outcome of a command that has ended with this status of waitpid(2). tail: the end of its standard error. */
+/*
+ * The outcome of a command that has ended with this status of waitpid(2). tail: the end
+ * of its standard error.
+ */
 void outcome_of_command(struct job_outcome *o, const struct job_attempt *a, int status,
                         struct bytes tail);
 

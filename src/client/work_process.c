@@ -124,8 +124,10 @@ guards_child_changed(struct work_guards *g, pid_t pid, int status)
         spawner_forget(g);
 }
 
-/* Sends the socket of a new guard to the spawner, and starts that if there is none. False with errno. EBUSY: the spawner
- * has not read earlier ones. */
+/*
+ * Sends the socket of a new guard to the spawner, and starts that if there is none. False
+ * with errno. EBUSY: the spawner has not read earlier ones.
+ */
 static bool
 spawner_order(struct work_guards *g, int guard)
 {
@@ -287,7 +289,9 @@ process_renew(struct work_process *p, int64_t term_ms, int64_t kill_ms)
     const struct guard_order order = {
         .kind = GUARD_LEASE, .term_ms = term_ms, .kill_ms = kill_ms};
 
-    /* If the guard does not read, it ends the command with the last lease that it knows. */
+    /*
+     * If the guard does not read, it ends the command with the last lease that it knows.
+     */
     if (p->guard != NULL)
         (void)order_send(p, &order);
 }
@@ -347,8 +351,8 @@ process_read_errors(struct work_process *p)
     }
     tail_add(p, bytes_of(chunk, (size_t)n));
     p->most_left -= p->most_left < (size_t)n ? p->most_left : (size_t)n;
-    if (write(STDERR_FILENO, chunk, (size_t)n) < 0)
-        return; /* nothing reads it, or its disk is full: the command must not wait for that */
+    /* If nothing reads it, or its disk is full, the command must not wait for that. */
+    (void)!write(STDERR_FILENO, chunk, (size_t)n);
 }
 
 bool

@@ -1,14 +1,15 @@
 /*
  * work_process: the command of one job, as the runner sees it.
  *
- * The command gets the body of the message on standard input, and metadata on descriptor 3. Both are files
- * in memory, so the command may read them at any time, or never. It writes to the standard output of this
- * process. Its standard error goes through a pipe: process_read_errors() passes it on, and keeps the last bytes
- * as the reason of a failure. The command gets no other descriptors.
+ * The command gets the body of the message on standard input, and metadata on descriptor
+ * 3. Both are files in memory, so the command may read them at any time, or never. It
+ * writes to the standard output of this process. Its standard error goes through a pipe:
+ * process_read_errors() passes it on, and keeps the last bytes as the reason of a
+ * failure. The command gets no other descriptors.
  *
- * A guard starts the command in a process group of its own, and ends all its descendants (work_guard.h). The command
- * is over when its guard has reported that. So no part of a job runs on while the message is delivered again. Guards
- * stay for later commands.
+ * A guard starts the command in a process group of its own, and ends all its descendants
+ * (work_guard.h). The command is over when its guard has reported that. So no part of a
+ * job runs on while the message is delivered again. Guards stay for later commands.
  *
  *   Cost     start: two files in memory, a pipe, a message to the guard, and its vfork
  *   Threads  one. SIGCHLD must not be ignored, and SIGPIPE must be blocked or ignored
@@ -53,38 +54,48 @@ struct work_guards {
 
 struct process_start {
     struct bytes input, metadata;
-    struct bytes variables; /* each with a NUL at its end */
-    int64_t term_ms,
-        kill_ms; /* the guard ends the command at these times, unless the lease is renewed */
+    struct bytes variables;   /* each with a NUL at its end */
+    int64_t term_ms, kill_ms; /* when the guard ends the command, without a renewal */
 };
 
 /*
- * Makes sure that descriptors 0 to 3 are in use, so that no file of this process ever gets a number that a
- * command needs. Call it before anything else is opened. False with errno.
+ * Makes sure that descriptors 0 to 3 are in use, so that no file of this process ever
+ * gets a number that a command needs. Call it before anything else is opened. False with
+ * errno.
  */
 bool process_reserve_descriptors(void);
 
-/* Starts the spawner. Call it while this process is small. False with errno. ENOSYS: the system has no child subreapers. */
+/*
+ * Starts the spawner. Call it while this process is small. False with errno. ENOSYS: the
+ * system has no child subreapers.
+ */
 bool guards_init(struct work_guards *g, const struct guard_setup *setup);
 
 /* Ends all guards with all that they run, and waits for that. No effect if *g is zero. */
 void guards_fini(struct work_guards *g);
 
-/* waitpid(2) has returned this status of a child. If it is the spawner, it must not stay stopped, and if it has ended,
- * the next start makes a new one. */
+/*
+ * waitpid(2) has returned this status of a child. If it is the spawner, it must not stay
+ * stopped, and if it has ended, the next start makes a new one.
+ */
 void guards_child_changed(struct work_guards *g, pid_t pid, int status);
 
-/* Takes what guard `i` reports, without blocking. A guard without a process may vanish: then the last one gets
- * its place. So call it from the last guard to the first. */
+/*
+ * Takes what guard `i` reports, without blocking. A guard without a process may vanish:
+ * then the last one gets its place. So call it from the last guard to the first.
+ */
 void guards_read(struct work_guards *g, size_t i);
 
-/* Number of commands that can start now. A busy spawner starts no guards besides those that wait for it. */
+/*
+ * Number of commands that can start now. A busy spawner starts no guards besides those
+ * that wait for it.
+ */
 size_t guards_limit(const struct work_guards *g);
 
 /*
- * Starts a command, without waiting. Returns 0, or why that is impossible, as errno. EBUSY: there is no idle guard, and
- * the spawner is busy. A command that cannot run is reported when it is over. Until it is started, *p needs no
- * initialization.
+ * Starts a command, without waiting. Returns 0, or why that is impossible, as errno.
+ * EBUSY: there is no idle guard, and the spawner is busy. A command that cannot run is
+ * reported when it is over. Until it is started, *p needs no initialization.
  */
 int process_start(struct work_process *p, struct work_guards *g,
                   const struct process_start *start);
@@ -92,21 +103,29 @@ int process_start(struct work_process *p, struct work_guards *g,
 /* The lease was renewed. No effect if it is over. */
 void process_renew(struct work_process *p, int64_t term_ms, int64_t kill_ms);
 
-/* Sends SIGTERM to the group now, unless that was done, and kills all that is left at kill_ms. A later call can make
- * that earlier. No effect if it is over. */
+/*
+ * Sends SIGTERM to the group now, unless that was done, and kills all that is left at
+ * kill_ms. A later call can make that earlier. No effect if it is over.
+ */
 void process_stop(struct work_process *p, int64_t kill_ms);
 
 /*
- * Reads up to PROCESS_CHUNK bytes of standard error, without blocking, and writes them to the standard error of
- * this process. Call it only if that does not block. At the end of the data `errors` becomes -1.
+ * Reads up to PROCESS_CHUNK bytes of standard error, without blocking, and writes them to
+ * the standard error of this process. Call it only if that does not block. At the end of
+ * the data `errors` becomes -1.
  */
 void process_read_errors(struct work_process *p);
 
-/* True if all was read that the command has written to standard error. A process of another user may write for ever,
- * so some more bytes count as all. */
+/*
+ * True if all was read that the command has written to standard error. A process of
+ * another user may write for ever, so some more bytes count as all.
+ */
 bool process_is_read(const struct work_process *p);
 
-/* Closes its standard error. If it is not over, nothing is reported any more, and guards_fini() ends it. */
+/*
+ * Closes its standard error. If it is not over, nothing is reported any more, and
+ * guards_fini() ends it.
+ */
 void process_end(struct work_process *p);
 
 /* True if a write of up to PROCESS_CHUNK bytes to standard error does not block now. */

@@ -36,7 +36,10 @@ request_claim(struct work_transfers *all, struct work_transfer *t,
               const struct client *server, const struct work_options *o, size_t limit,
               bool wait)
 {
-    /* A third of the lease is left when the response comes, at least, before it would be lost. */
+    /*
+     * A third of the lease is left when the response comes, at least, before it would be
+     * lost.
+     */
     const int64_t third_s = o->lease_s / 3,
                   wait_s = third_s < o->wait_s ? third_s : o->wait_s;
     struct buf path;

@@ -73,8 +73,10 @@ report_state(struct runner *r, const char *assignment)
                                                       : "");
 }
 
-/* claimd responds at once if only the sending half is closed, so that no claim is made that this process never
- * sees. */
+/*
+ * claimd responds at once if only the sending half is closed, so that no claim is made
+ * that this process never sees.
+ */
 void
 poll_end(struct runner *r)
 {
@@ -221,7 +223,10 @@ signals_open(struct runner *r)
     return r->signals >= 0 && sigprocmask(SIG_BLOCK, &set, &r->before) == 0;
 }
 
-/* Reaps the spawner, if it was killed, and processes that this one inherited, for example as PID 1. */
+/*
+ * Reaps the spawner, if it was killed, and processes that this one inherited, for example
+ * as PID 1.
+ */
 static void
 children_reap(struct runner *r)
 {
@@ -254,12 +259,16 @@ signals_read(struct runner *r)
 
 /* ------------------------------------------------------------------ the loop */
 
-/* poll(2) does not count the time in which the system is suspended, and leases end in it. So a runner with jobs looks
- * at the clock this often. */
+/*
+ * poll(2) does not count the time in which the system is suspended, and leases end in it.
+ * So a runner with jobs looks at the clock this often.
+ */
 enum { AWAKE_MS = 5000 };
 
-/* Descriptors besides those of libcurl: the signals, the guards, and the standard errors of commands, or that of this
- * process while it cannot take more. */
+/*
+ * Descriptors besides those of libcurl: the signals, the guards, and the standard errors
+ * of commands, or that of this process while it cannot take more.
+ */
 static unsigned
 descriptors_list(const struct runner *r, struct curl_waitfd *fds)
 {
@@ -282,8 +291,10 @@ descriptors_list(const struct runner *r, struct curl_waitfd *fds)
     return count;
 }
 
-/* Passes on what commands have written to standard error, a part of each in turn. fds: those of the commands, as
- * descriptors_list() listed them, with events. */
+/*
+ * Passes on what commands have written to standard error, a part of each in turn. fds:
+ * those of the commands, as descriptors_list() listed them, with events.
+ */
 static void
 errors_pass_on(struct runner *r, const struct curl_waitfd *fds)
 {
@@ -344,7 +355,10 @@ transfers_read(struct runner *r)
     return any;
 }
 
-/* Gives up a server or a service that is away for too long. Returns the time of the next check. */
+/*
+ * Gives up a server or a service that is away for too long. Returns the time of the next
+ * check.
+ */
 static int64_t
 give_up_tick(struct runner *r)
 {
@@ -414,8 +428,10 @@ runner_fini(struct runner *r)
         (void)close(r->signals);
 }
 
-/* A job needs two descriptors of this process, and 1024 is the usual limit. Commands keep the limit that they would
- * have, because the spawner exists before. */
+/*
+ * A job needs two descriptors of this process, and 1024 is the usual limit. Commands keep
+ * the limit that they would have, because the spawner exists before.
+ */
 static void
 descriptors_allow(void)
 {

@@ -1,5 +1,6 @@
 /*
- * work_runner: the state of `claimd work`, which its parts share, its modes, and the state of the server.
+ * work_runner: the state of `claimd work`, which its parts share, its modes, and the
+ * state of the server.
  *
  *     RUN ----SIGUSR1----> QUIET     claims no more
  *      |                     |
@@ -27,7 +28,10 @@
 #include "client/work_options.h"
 #include "client/work_service.h"
 
-/* Milliseconds from SIGTERM to SIGKILL of a job when the runner stops, and then for the last requests. */
+/*
+ * Milliseconds from SIGTERM to SIGKILL of a job when the runner stops, and then for the
+ * last requests.
+ */
 enum { STOP_KILL_MS = 2000, LAST_MS = 3000 };
 
 enum mode { MODE_RUN, MODE_QUIET, MODE_DRAIN, MODE_STOP, MODE_HURRY };
@@ -59,9 +63,8 @@ struct runner {
     int64_t claim_ms;    /* no claim before */
     int64_t pause_ms;    /* the last pause before a claim; 0: none */
     bool empty; /* --exit-when-empty: nothing was ready, and no job has ended since */
-    bool ready_since; /* a job has ended since the last claim was sent */
-    /* The server did not confirm results that this run should not end without. */
-    bool unconfirmed;
+    bool ready_since;    /* a job has ended since the last claim was sent */
+    bool unconfirmed;    /* the server did not confirm results that the run needs */
     int64_t away_ms;     /* the server does not work since then; -1: it works */
     sigset_t before;     /* signal mask of the commands */
     int signals;         /* signalfd */
@@ -113,24 +116,36 @@ void server_responded(struct runner *r);
 void server_failed(struct runner *r, const char *why);
 
 /*
- * Looks at the status of a response. True: a retry may help, and server_failed() was called. False: it is a response
- * to the request. Then call server_responded() if it is understood.
+ * Looks at the status of a response. True: a retry may help, and server_failed() was
+ * called. False: it is a response to the request. Then call server_responded() if it is
+ * understood.
  */
 bool needs_retry(struct runner *r, const struct work_transfer *t);
 
-/* The same for a request about a claim: a 404 that is not one of claimd says nothing of the claim. */
+/*
+ * The same for a request about a claim: a 404 that is not one of claimd says nothing of
+ * the claim.
+ */
 bool claim_needs_retry(struct runner *r, const struct work_transfer *t);
 
 /* The server refuses a request for good: stops the runner. */
 void server_refused(struct runner *r, const struct work_transfer *t, const char *request);
 
-/* ------------------------------------------------------------------ claims (work_claiming.c) */
+/*
+ * ------------------------------------------------------------------ claims
+ * (work_claiming.c)
+ */
 
-/* Does what is due for all claims, and frees those that are over. Returns the time of the next call. */
+/*
+ * Does what is due for all claims, and frees those that are over. Returns the time of the
+ * next call.
+ */
 int64_t claims_tick(struct runner *r);
 
-/* Claims if there are free slots, and enters DRAIN if the runner has done all that it should. Returns the time of the
- * next call. */
+/*
+ * Claims if there are free slots, and enters DRAIN if the runner has done all that it
+ * should. Returns the time of the next call.
+ */
 int64_t claiming_tick(struct runner *r);
 
 /* The responses to the requests. */
@@ -141,25 +156,34 @@ void read_finish_response(struct runner *r, struct work_claim *c);
 /* Ends all jobs and frees all claims, after the loop. */
 void claims_end(struct runner *r);
 
-/* ------------------------------------------------------------------ jobs (work_attempt.c) */
+/*
+ * ------------------------------------------------------------------ jobs
+ * (work_attempt.c)
+ */
 
 /* Starts a job, or ends it at once if that is impossible. */
 void job_start(struct runner *r, struct work_job *j);
 
 /*
- * Starts the end of a running job: SIGTERM now, SIGKILL at kill_ms at the latest. A request to a service ends at once,
- * and the job is not running any more.
+ * Starts the end of a running job: SIGTERM now, SIGKILL at kill_ms at the latest. A
+ * request to a service ends at once, and the job is not running any more.
  */
 void
 job_stop(struct runner *r, struct work_job *j, enum attempt_stop why, int64_t kill_ms);
 
-/* Does what is due for a running job. *next_ms becomes the time of the next call, if that is earlier. */
+/*
+ * Does what is due for a running job. *next_ms becomes the time of the next call, if that
+ * is earlier.
+ */
 void job_tick(struct runner *r, struct work_job *j, int64_t *next_ms);
 
 /* The request to the service has ended. */
 void service_ended(struct runner *r, struct work_job *j);
 
-/* ------------------------------------------------------------------ the service (work_attempt.c) */
+/*
+ * ------------------------------------------------------------------ the service
+ * (work_attempt.c)
+ */
 
 /* Does what is due. Returns the time of the next call. */
 int64_t health_tick(struct runner *r);

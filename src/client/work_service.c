@@ -1,7 +1,9 @@
 #include "client/work_service.h"
 
-/* Milliseconds: the pauses, doubled from the first to the second; a job that is not refused within TRIAL_MS, which is
- * longer than the time for a connection, was taken. */
+/*
+ * Milliseconds: the pauses, doubled from the first to the second; a job that is not
+ * refused within TRIAL_MS, which is longer than the time for a connection, was taken.
+ */
 enum { PAUSE_MS = 250, PAUSE_MOST_MS = 10000, TRIAL_MS = 6000 };
 
 void

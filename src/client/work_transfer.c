@@ -18,8 +18,11 @@ transfer_init(struct work_transfer *t, struct mem *mem, enum transfer_use use,
     buf_init(&t->body, mem);
 }
 
-/* Takes the handle from the transfer, which keeps its response. A handle without one is not used again: it may remember
- * that it should send its body anew, and curl_easy_reset() does not end that. */
+/*
+ * Takes the handle from the transfer, which keeps its response. A handle without one is
+ * not used again: it may remember that it should send its body anew, and
+ * curl_easy_reset() does not end that.
+ */
 static void
 handle_take(struct work_transfers *all, struct work_transfer *t)
 {
@@ -120,7 +123,10 @@ retry_after_read(const char *retry_after, const char *date, int64_t now_s)
 
 /* ------------------------------------------------------------------ the request */
 
-/* Called before the request is sent, when the connection is there, with TLS if it has that. */
+/*
+ * Called before the request is sent, when the connection is there, with TLS if it has
+ * that.
+ */
 static int
 on_connected(void *ctx, char *remote, char *local, int remote_port, int local_port)
 {
@@ -167,7 +173,10 @@ transfer_prepare(struct work_transfers *all, struct work_transfer *t)
     return h;
 }
 
-/* The body of a request that is sent once: libcurl reads it through a callback, and cannot start again. */
+/*
+ * The body of a request that is sent once: libcurl reads it through a callback, and
+ * cannot start again.
+ */
 static size_t
 on_read(char *space, size_t size, size_t count, void *ctx)
 {
@@ -200,11 +209,19 @@ transfer_post_once(struct work_transfer *t)
     (void)curl_easy_setopt(h, CURLOPT_SEEKFUNCTION, on_seek);
     (void)curl_easy_setopt(h, CURLOPT_READFUNCTION, on_read);
     (void)curl_easy_setopt(h, CURLOPT_READDATA, t);
-    /* Without a body, libcurl has nothing to start again, so the connection must be new. */
+    /*
+     * Without a body, libcurl has nothing to start again, so the connection must be new.
+     */
     (void)curl_easy_setopt(h, CURLOPT_FRESH_CONNECT, (long)(t->request.len == 0));
-    /* A service may close an idle connection at any time, and most do not before some seconds have passed. */
+    /*
+     * A service may close an idle connection at any time, and most do not before some
+     * seconds have passed.
+     */
     (void)curl_easy_setopt(h, CURLOPT_MAXAGE_CONN, (long)IDLE_MOST_S);
-    /* A job may take hours without a byte. If the machine of the service is gone, the kernel finds out. */
+    /*
+     * A job may take hours without a byte. If the machine of the service is gone, the
+     * kernel finds out.
+     */
     (void)curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
     (void)curl_easy_setopt(h, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_S);
     (void)curl_easy_setopt(h, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_S / 4);
@@ -246,7 +263,9 @@ transfers_perform(struct work_transfers *all)
     (void)curl_multi_perform(all->multi, &running);
 }
 
-/* Errors that repeat until the URL, or the certificate of the other side, is another one. */
+/*
+ * Errors that repeat until the URL, or the certificate of the other side, is another one.
+ */
 static bool
 is_unusable(CURLcode code)
 {

@@ -5,7 +5,8 @@
  *                              |
  *                              +--> transfer_reset()
  *
- *   Memory   one handle of libcurl for each transfer under way. Finished ones are used again
+ *   Memory   one handle of libcurl for each transfer under way. Finished ones are used
+ *            again
  *   Threads  one
  */
 #ifndef CLIENT_WORK_TRANSFER_H
@@ -75,19 +76,22 @@ bool transfers_init(struct work_transfers *all, struct mem *mem);
 void transfers_fini(struct work_transfers *all);
 
 /*
- * Gives t a handle with the options that all transfers share. The caller adds its own (URL, method) and headers, and
- * calls transfer_start(). NULL without memory.
+ * Gives t a handle with the options that all transfers share. The caller adds its own
+ * (URL, method) and headers, and calls transfer_start(). NULL without memory.
  */
 CURL *transfer_prepare(struct work_transfers *all, struct work_transfer *t);
 
 /*
- * Sends the body with POST, also if it is empty, and never twice: libcurl repeats a request on a new connection if an
- * old one ends without a response, but a job may have run then. False without memory.
+ * Sends the body with POST, also if it is empty, and never twice: libcurl repeats a
+ * request on a new connection if an old one ends without a response, but a job may have
+ * run then. False without memory.
  */
 bool transfer_post_once(struct work_transfer *t);
 
-/* Starts a prepared transfer: with a body if `request` is not empty. It may take timeout_ms (0: no limit). False
- * without memory; then it is reset. */
+/*
+ * Starts a prepared transfer: with a body if `request` is not empty. It may take
+ * timeout_ms (0: no limit). False without memory; then it is reset.
+ */
 bool
 transfer_start(struct work_transfers *all, struct work_transfer *t, int64_t timeout_ms);
 
@@ -98,13 +102,17 @@ void transfers_perform(struct work_transfers *all);
 struct work_transfer *transfers_next(struct work_transfers *all);
 
 /*
- * Closes the sending half of the connection, if it is not encrypted. claimd then ends the long poll of this transfer
- * at once, and sends the response. False: that is impossible, or there is no connection.
+ * Closes the sending half of the connection, if it is not encrypted. claimd then ends the
+ * long poll of this transfer at once, and sends the response. False: that is impossible,
+ * or there is no connection.
  */
 bool transfer_end_waiting(struct work_transfer *t);
 
-/* Seconds of Retry-After, which are a number or an HTTP date. date: the header Date of the response, "" without; now_s
- * is the time of this machine, which counts without it. -1: it is neither. */
+/*
+ * Seconds of Retry-After, which are a number or an HTTP date. date: the header Date of
+ * the response, "" without; now_s is the time of this machine, which counts without it.
+ * -1: it is neither.
+ */
 int64_t retry_after_read(const char *retry_after, const char *date, int64_t now_s);
 
 #endif

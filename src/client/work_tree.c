@@ -54,8 +54,9 @@ parent_of(pid_t pid)
 }
 
 /*
- * Kills a process that was a child of `parent`, and all that the main threads below it have started. The others follow
- * when their parents have ended. A descriptor makes sure that the number does not change its process.
+ * Kills a process that was a child of `parent`, and all that the main threads below it
+ * have started. The others follow when their parents have ended. A descriptor makes sure
+ * that the number does not change its process.
  */
 static void
 descendant_kill(pid_t pid, pid_t parent, int depth)

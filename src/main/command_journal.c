@@ -1,4 +1,7 @@
-/* claimd verify and claimd backup: check a journal and save its intact records; copy a journal. */
+/*
+ * claimd verify and claimd backup: check a journal and save its intact records; copy a
+ * journal.
+ */
 #include "main/command.h"
 
 #include <errno.h>

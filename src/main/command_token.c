@@ -1,9 +1,9 @@
 /*
  * claimd token: makes, lists and revokes tokens in a file.
  *
- * One process at a time changes the file. It writes a new file in the same directory, syncs it and
- * renames it, so a reader sees either the old or the new text. Owner, mode and symbolic links do not
- * change.
+ * One process at a time changes the file. It writes a new file in the same directory,
+ * syncs it and renames it, so a reader sees either the old or the new text. Owner, mode
+ * and symbolic links do not change.
  */
 #include "claimd/auth/access.h"
 #include "claimd/base/clock.h"
@@ -27,8 +27,9 @@ struct token_file {
 };
 
 /*
- * Lets the group of the directory read a new file, if root made it in a directory of root that is closed
- * to other users. So the service can read the file and no other user can. Returns 0 or an errno.
+ * Lets the group of the directory read a new file, if root made it in a directory of root
+ * that is closed to other users. So the service can read the file and no other user can.
+ * Returns 0 or an errno.
  */
 static int
 share_with_group(int fd, const char *path)
@@ -46,7 +47,10 @@ share_with_group(int fd, const char *path)
     return 0;
 }
 
-/* Opens the file; `make`: creates it if it does not exist. Returns -1 and errno on failure. */
+/*
+ * Opens the file; `make`: creates it if it does not exist. Returns -1 and errno on
+ * failure.
+ */
 static int
 open_or_make(const char *path, bool make)
 {
@@ -67,8 +71,9 @@ open_or_make(const char *path, bool make)
 }
 
 /*
- * Opens a regular file, or the one behind a symbolic link, and waits for its lock. `make`: creates it,
- * readable for the owner only, except as share_with_group() says. Returns 0 or an errno.
+ * Opens a regular file, or the one behind a symbolic link, and waits for its lock.
+ * `make`: creates it, readable for the owner only, except as share_with_group() says.
+ * Returns 0 or an errno.
  */
 static int
 token_file_open(struct token_file *f, const char *path, bool make)
@@ -89,7 +94,10 @@ token_file_open(struct token_file *f, const char *path, bool make)
             error = errno;
         else if (flock(fd, LOCK_EX) != 0)
             error = errno;
-        /* The process that had the lock may have replaced the file. Then open the new one. */
+        /*
+         * The process that had the lock may have replaced the file. Then open the new
+         * one.
+         */
         if (error == 0 && stat(f->path, &named) == 0 && own.st_dev == named.st_dev &&
             own.st_ino == named.st_ino)
             f->fd = fd;
@@ -127,7 +135,10 @@ sync_folder(const char *path)
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return errno;
-    /* EINVAL: the file system cannot sync a directory. A power loss may bring the old file back. */
+    /*
+     * EINVAL: the file system cannot sync a directory. A power loss may bring the old
+     * file back.
+     */
     error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
     (void)close(fd);
     return error;

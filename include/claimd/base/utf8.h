@@ -1,5 +1,6 @@
 /*
- * utf8: sequences of UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
+ * utf8: sequences of UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above
+ * U+10FFFF).
  *
  *   Memory   none
  *   Threads  any

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A page with these queues, which have as many ready messages as their names have letters. Owned. */
+/*
+ * A page with these queues, which have as many ready messages as their names have
+ * letters. Owned.
+ */
 static json_t *
 page(const char *names)
 {

@@ -1,4 +1,7 @@
-/* The command of a job, with the processes that guard it. The tests wait for its end, or for what it writes. */
+/*
+ * The command of a job, with the processes that guard it. The tests wait for its end, or
+ * for what it writes.
+ */
 #include "client/work_process.h"
 
 #include "support/check_main.h"
@@ -456,7 +459,10 @@ START_TEST(a_guard_that_is_killed_ends_its_command_and_the_next_one_runs)
     await_output();
 }
 
-/* Runs a command, and kills its guard while the spawner cannot see that. Then starts another one. */
+/*
+ * Runs a command, and kills its guard while the spawner cannot see that. Then starts
+ * another one.
+ */
 static void
 start_with_killed_guard(void)
 {

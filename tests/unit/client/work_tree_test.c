@@ -86,8 +86,10 @@ is_kept(const void *ctx, pid_t pid)
     return *(const pid_t *)ctx == pid;
 }
 
-/* Four processes on three levels, in sessions of their own. One of them ignores SIGTERM, one is stopped. Each writes a
- * byte. */
+/*
+ * Four processes on three levels, in sessions of their own. One of them ignores SIGTERM,
+ * one is stopped. Each writes a byte.
+ */
 static void
 start_tree(void)
 {
