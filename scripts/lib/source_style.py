@@ -4,7 +4,7 @@
   only tests use beside its own file is fine if a unit or fuzz test does. If nothing else uses it, the
   comment at its declaration must say "tests".
 - Declarations torn by a trailing comment: the type alone on a line.
-- Names of structures that two files define (DOUBLES has those of today).
+- Names of structures that two files define.
 """
 
 import collections
@@ -12,11 +12,6 @@ import re
 
 PRODUCT = ("src/", "include/")
 UNITS = ("tests/unit/", "tests/fuzz/")
-
-# Structures with this name are in several files and mean several things. Do not add one without a reason.
-DOUBLES = set("""
-    attempt guard listing outcome redrive setting transfer
-    """.split())
 
 # A text or a character, and a comment. So a comment cannot begin in a text.
 PART = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|(/\*.*?\*/)', re.S)
@@ -45,16 +40,14 @@ def torn_faults(path, text):
 
 
 def double_faults(texts):
-    """texts: path -> code. Also a name in DOUBLES that is none."""
+    """texts: path -> code."""
     where = collections.defaultdict(dict)
     for path, code in texts.items():
         for match in STRUCT.finditer(code):
             where[match[1]].setdefault(path, place(path, code, match.start()))
-    faults = ["%sstruct %s is also in %s" % (found[path], name, ", ".join(sorted(set(found) - {path})))
-              for name, found in sorted(where.items()) if len(found) > 1 and name not in DOUBLES
-              for path in [max(found)]]
-    return faults + ["scripts/lib/source_style.py: struct %s is no double any more" % name
-                     for name in sorted(DOUBLES) if len(where.get(name, ())) < 2]
+    return ["%sstruct %s is also in %s" % (found[path], name, ", ".join(sorted(set(found) - {path})))
+            for name, found in sorted(where.items()) if len(found) > 1
+            for path in [max(found)]]
 
 
 def says_tests(name, headers):
@@ -114,7 +107,6 @@ def self_test():
 
     header, source = "void used(void);\n", "void\nused(void)\n{\n}\n"
     unit = {"tests__unit__a.c": "used();\n"}
-    doubles = {"src/%s.c" % i: "struct %s {\n};\n" % name for name in DOUBLES for i in (name, name + "_2")}
     return [
         ("a name of its own file", len(exports(header, source + "used();\n")) == 1),
         ("a name in a comment", len(exports(header, source, src__b="", src__c="/* used() */")) == 1),
@@ -130,7 +122,5 @@ def self_test():
         ("a torn declaration", len(torn_faults("a.h", "    struct bytes\n        reason; /* why */\n")) == 1),
         ("a torn pointer", len(torn_faults("a.h", "    const char\n        *a[2], *b; /* why */\n")) == 1),
         ("a declaration", not torn_faults("a.h", "    struct bytes reason; /* why */\n    int a;\n    int b; /* c */\n")),
-        ("a double structure", len(double_faults({**doubles, "src/a.h": "struct a {\n", "src/b.c": "struct a {\n"})) == 1),
-        ("a known double structure", not double_faults(doubles)),
-        ("a structure that was double", len(double_faults({})) == len(DOUBLES)),
+        ("a double structure", len(double_faults({"src/a.h": "struct a {\n", "src/b.c": "struct a {\n"})) == 1),
     ]
