@@ -482,7 +482,7 @@ finish_part(struct api_fixture *f, const char *token, const struct part *p, int 
         ck_assert_msg(strstr(api_body(&f->c), p->action) != NULL, "%s", api_body(&f->c));
 }
 
-/* A policy of all default rules but one. Tokens are as in open_doors(). */
+/* A policy of all default rules but one. Each role has one token. */
 static void
 use_policy(struct api_fixture *f, const char *action, const char *rule)
 {

@@ -47,8 +47,8 @@ struct profile {
     unsigned reset_once;        /* of an administrator's acts: purge, delete */
     unsigned dead_letters_once; /* likewise: settings of dead letters */
     unsigned waiting_once;      /* a claim or a pop would rather wait than get nothing */
-    unsigned
-        lose_claim_once;   /* of claims: the response cannot be sent: it is given back */
+    /* Of claims: the response cannot be sent, and the claim is released. */
+    unsigned lose_claim_once;
     unsigned finish_once;  /* of a worker's acts: several things in one step */
     unsigned key_once;     /* of the requests that may have an Idempotency-Key */
     unsigned pause_once;   /* of an administrator's acts: pauses or resumes a queue */

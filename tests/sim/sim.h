@@ -49,7 +49,7 @@ bool sim_request(struct sim *sim, struct actor *who, const struct operation *op,
 void sim_retry(struct sim *sim, struct actor *who);
 
 /*
- * An actor's request that may have to wait. actor_hear() tells of the response, now or later,
+ * An actor's request that may have to wait. actor_receive() gets the response, now or later,
  * unless it is lost.
  */
 void sim_wait(struct sim *sim, struct actor *who, const struct operation *op);
