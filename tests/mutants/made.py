@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -97,15 +98,15 @@ def build(targets):
                 fail("the build failed. Read %s" % log)
 
 
-def targets_for(capacity):
+def targets_for(folder):
     """The names of the test programs for a folder of src."""
-    parts = ["unit/%s/" % capacity] + TESTS.get(capacity, [])
+    parts = ["unit/%s/" % folder] + TESTS.get(folder, [])
     names = [str(path.relative_to(ROOT / "tests"))[:-len(".c")]
              for path in (ROOT / "tests").rglob("*_test.c")]
-    found = {name.replace("/", "_") for name in names if name.startswith(tuple(parts))}
+    found = {re.sub(r"/(\d+_)?", "_", name) for name in names if name.startswith(tuple(parts))}
     found |= {part[len("sim/"):] for part in parts if part.startswith("sim/")}
     if not found:
-        fail("TESTS in tests/mutants/made.py has no test programs for src/%s" % capacity)
+        fail("TESTS in tests/mutants/made.py has no test programs for src/%s" % folder)
     return found
 
 
