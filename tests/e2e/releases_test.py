@@ -3,7 +3,7 @@
 
     releases_test.py CLAIMD TESTD
 
-tests/releases/make.py wrote the folders. testd continues at the time at which a folder was written, so
+tests/e2e/releases/make.py wrote the folders. testd continues at the time at which a folder was written, so
 all times are exact. claimd itself starts at the time of today.
 """
 
@@ -18,7 +18,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "releases"))
+sys.path.insert(0, os.path.join(HERE, "releases"))
 sys.path.insert(0, HERE)
 
 from harness import CLAIMD, run  # noqa: E402
@@ -26,7 +26,7 @@ from journalled import FRAME_HEAD_BYTES, HEAD_BYTES, crc32c, frames  # noqa: E40
 from make import Server, claimd, exchange, without_volatile  # noqa: E402
 
 TESTD = sys.argv.pop(1)
-FOLDERS = sorted(glob.glob(os.path.join(HERE, "..", "releases", "*", "journal")))
+FOLDERS = sorted(glob.glob(os.path.join(HERE, "releases", "*", "journal")))
 TIMES = {"age", "ttl_left", "oldest_ready_age", "oldest_claim_age"}
 DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 

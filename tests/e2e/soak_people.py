@@ -1,4 +1,4 @@
-"""The people of the soak: each a process with one connection that does all a client can do.
+"""The clients of soak.py: each a process with one connection that does all a client can do.
 
 Lives are short (seconds), so that within a minute everything that can end has ended in each
 of the ways there are: finished, released, expired, purged, moved to the dead letters.

@@ -3,7 +3,7 @@
 
     soak.py CLAIMD SECONDS
 
-In rounds: people (people.py) do all that clients can do, then stop. After each round
+In rounds: people (soak_people.py) do all that clients can do, then stop. After each round
 
     - the statistics of every queue must agree with its full listings,
     - the server must have as many descriptors open as in the beginning,
@@ -28,13 +28,13 @@ import time
 from collections import Counter
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+sys.path.insert(0, HERE)
 
 SECONDS = float(sys.argv.pop())
 
 from harness import (SANITIZED, Server, descriptors, eventually, request,  # noqa: E402
                      resident_kb)
-from people import DEAD, KEPT, QUEUES, Person  # noqa: E402
+from soak_people import DEAD, KEPT, QUEUES, Person  # noqa: E402
 
 PEOPLE = int(os.environ.get("SOAK_PEOPLE", "6"))
 ROUND = float(os.environ.get("SOAK_ROUND", "60"))

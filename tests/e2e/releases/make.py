@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Write the folder of a release: a small journal, a dump, and everything that a client reads of them.
 
-    tests/releases/make.py BUILD-FOLDER VERSION
+    tests/e2e/releases/make.py BUILD-FOLDER VERSION
 
-For example: tests/releases/make.py build/release 0.2.0
+For example: tests/e2e/releases/make.py build/release 0.2.0
 
 - journal/        with most types of records. Zeros at the ends of its segments are cut off
 - dump.jsonl      `claimd dump` of a server on that journal
@@ -25,7 +25,7 @@ import tempfile
 import threading
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "support"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "support"))
 
 from daemon import PATIENCE_S, Daemon, environment  # noqa: E402
 
