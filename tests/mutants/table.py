@@ -181,8 +181,9 @@ MUTANTS = [
      "a message is handed out once more than its queue allows",
      SIMULATION,
      [("engine/dead_letter.c",
-       "return (int64_t)m->claim_count >=",
-       "return (int64_t)m->claim_count - MUTANT(LETTER_HANDED_OUT) >=")]),
+       "(int64_t)m->claim_count >= queue_settings(q)->max_claim_count;",
+       "(int64_t)m->claim_count - MUTANT(LETTER_HANDED_OUT) >=\n"
+       "               queue_settings(q)->max_claim_count;")]),
     ("LETTER_NEW_ID",
      "a dead letter that moves on gets the id of its last place",
      SIMULATION,
@@ -319,7 +320,7 @@ MUTANTS = [
     ("WAITS_FOR_EVER",
      "a request waits on when its time is over",
      SIMULATION,
-     [("api/context.c",
+     [("api/wait.c",
        "return ctx->waits && queued && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;",
        "return ctx->waits && queued && (ctx->req->waiting->end == WAITING_ON ||\n"
        "                          MUTANT(WAITS_FOR_EVER)) ? ST_WAIT : ST_OK;")]),
@@ -365,7 +366,7 @@ MUTANTS = [
     ("ABANDONED_CLAIMS",
      "a request whose client has hung up takes messages all the same",
      SIMULATION,
-     [("api/context.c",
+     [("api/wait.c",
        "    return ctx->waits && ctx->req->waiting->end == WAITING_ABANDONED;",
        "    return ctx->waits && ctx->req->waiting->end == WAITING_ABANDONED &&\n"
        "           !MUTANT(ABANDONED_CLAIMS);")]),
@@ -517,8 +518,8 @@ MUTANTS = [
      "unit/http/respond_test: "
      "a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp",
      [("http/respond.c",
-       "(ex->sent_before != 0 && sent_bytes(ex->conn->fd) == ex->sent_before);",
-       "(ex->sent_before != 0 && sent_bytes(ex->conn->fd) == ex->sent_before &&\n"
+       "(ex->sent_before != 0 && socket_sent_bytes(ex->conn->fd) == ex->sent_before);",
+       "(ex->sent_before != 0 && socket_sent_bytes(ex->conn->fd) == ex->sent_before &&\n"
        "                       !MUTANT(UNSENT_RESPONSE_COUNTS));")]),
     ("GONE_IN_SLICES_WAITS",
      "a client that hung up in slices waits all the same",
@@ -707,7 +708,7 @@ MUTANTS = [
     ("READ_BEFORE_DURABLE",
      "a read shows what a power cut can still undo",
      SIMULATION,
-     [("api/dispatch.c",
+     [("api/response.c",
        "    ctx->res->lsn = ctx->op.lsn;",
        "    ctx->res->lsn = MUTANT(READ_BEFORE_DURABLE) && ctx->req->method == METHOD_GET\n"
        "                        ? 0\n"
