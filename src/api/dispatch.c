@@ -1,3 +1,24 @@
+/*
+ * dispatch: finds the route of a request and makes its response. These are the steps of
+ * an api without the test API (steps_plain, declared in steps.h). instance.c has
+ * api_handle().
+ *
+ *     1. handle_request() empties the response, and reserves space in which claimd can
+ *        refuse without memory.
+ *     2. find_resource() finds the version and the resource, and reads project, queue
+ *        and id from the path.
+ *     3. resource_route() selects the route, and check_request() makes the checks
+ *        (check.c).
+ *     4. run_handler() calls the handler (handlers/handlers.h). The test API replaces
+ *        this step (testapi/decorator.c).
+ *     5. After ST_AGAIN and ST_WAIT the front end calls again, and all begins with
+ *        step 1. The progress of the request keeps what slices need of each other.
+ *     6. Otherwise stop_waiting() ends the waiters and the builds of the request. An
+ *        error becomes a document (problem.c), and response_complete() completes the
+ *        response.
+ *
+ * Read check.c and handlers/claims.c next.
+ */
 #include "api/caller.h"
 #include "api/check.h"
 #include "api/context.h"

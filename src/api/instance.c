@@ -1,4 +1,10 @@
-/* The api: its life, its limits, and the functions that a front end calls. */
+/*
+ * instance: opens and frees an api, builds the table of its routes, and has the
+ * functions that a front end calls, all declared in claimd/api/api.h. api_handle() fills
+ * in the context of a request (context.h) and calls the steps of the api (steps.h).
+ *
+ * Read dispatch.c next.
+ */
 #include "api/instance.h"
 #include "api/context.h"
 #include "api/key.h"

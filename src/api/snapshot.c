@@ -1,3 +1,20 @@
+/*
+ * snapshot: builds the tables of queues that the viewers of a page share. Declared in
+ * snapshot.h.
+ *
+ *     1. snapshot_use() returns the present snapshot if it is young enough
+ *        (find_present()).
+ *     2. Otherwise the first request becomes the builder. While it builds, others use an
+ *        older snapshot, up to SNAPSHOT_OLDEST_MS. Without one, they wait (ST_WAIT), or
+ *        ask again in each turn if they must not wait (ST_AGAIN).
+ *     3. build_slice() reads some hundred queues (store_queue_survey()) into the build
+ *        of the table. Then it returns ST_AGAIN, so that other requests have their turn.
+ *     4. table_publish() makes the build the present snapshot after the last slice, and
+ *        wakes all waiters. tables_trim() drops tables that no viewer needs.
+ *     5. snapshot_leave() ends the part of a request. If the builder leaves early, one
+ *        waiter is woken and continues the build. Without a waiter the build is freed.
+ *     6. snapshot_release() frees a snapshot with its last user.
+ */
 #include "api/snapshot.h"
 #include "claimd/base/buf.h"
 #include "claimd/base/invariant.h"

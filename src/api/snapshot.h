@@ -2,9 +2,7 @@
  * snapshot: a table of the queues of a project, or of all projects, at about one moment, which all
  * viewers of a page share.
  *
- * The first request that finds the table older than SNAPSHOT_LIFE_MS builds the next one, in slices.
- * Meanwhile other requests use the old one. If there is none that is young enough, they wait for the
- * build. If the request of the build ends early, one that waits continues the build.
+ * A table is built in slices by the requests for it. snapshot.c has the steps.
  *
  *     no build --snapshot_use()--> building --last slice--> present; wakes all that wait
  *        ^                          |    ^

@@ -1,4 +1,10 @@
-/* The versions of the API: routes, and differences in form (version.h). */
+/*
+ * versions: the table of the routes of each version, and how the versions differ in
+ * form. Declared in version.h. A new route is a row here. route.h says what its flags
+ * mean.
+ *
+ * Read handlers/handlers.h next.
+ */
 #include "api/handlers/handlers.h"
 
 /* ------------------------------------------------------------------ shared rows */

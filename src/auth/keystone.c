@@ -1,3 +1,22 @@
+/*
+ * keystone: finds the user of a Keystone token. Declared in claimd/auth/keystone.h.
+ *
+ *     1. keystone_ask() refuses a text that can be no token (token_is_valid()).
+ *     2. verdict_find_or_ask() looks for the digest of the token in the caches of
+ *        accepted and of refused tokens.
+ *     3. check_join() adds the caller to the check of its token. If there is none,
+ *        check_submit() gives one to the executor, in front of others if Keystone has
+ *        accepted the token before.
+ *     4. The fiber of the caller parks (fiber_park()), and its worker serves other
+ *        requests.
+ *     5. run_check() runs on a thread of the executor. ask_wire() asks Keystone and
+ *        blocks (keystone_wire.c). read_response() reads the verdict.
+ *     6. keep_verdict() caches the verdict, unless the caches were cleared meanwhile.
+ *     7. run_check() wakes all callers of the check. Each has a pin on the verdict, and
+ *        keystone_ask() reads it for its caller.
+ *
+ * Read verdict.h for the caches, and keystone_token.c for the document of a token.
+ */
 #include "claimd/auth/keystone.h"
 
 #include "auth/verdict.h"

@@ -1,3 +1,10 @@
+/*
+ * keystone_wire: asks Keystone about a token over HTTP, with libcurl. Declared in
+ * claimd/auth/keystone.h. A call blocks until the response is there, so keystone.c calls
+ * it on a thread of an executor. Each thread takes an idle handle of libcurl, or makes
+ * one, and puts it back with its connection (connection_take()). keystone_token.c reads
+ * the body of the response.
+ */
 #include "claimd/auth/keystone.h"
 
 #include "claimd/base/lock.h"

@@ -1,9 +1,27 @@
 /*
  * claim_finish: ends the work on messages of a claim, and posts messages, in one step.
+ * It changes the queue of the claim, its dead-letter queue and the queues of the posts.
  *
- * The step changes the queue of the claim, its dead-letter queue and the queues of the posts.
- * It holds the locks of all their shards, taken in the order of the shards. All changes are
- * one group of the log.
+ *     1. finish_init() makes the messages of the posts, without locks.
+ *     2. lock_all() locks the shards of all these queues in their order, and expires
+ *        claims. Only the queue of the claim names the dead-letter queue. If that is in
+ *        a lower shard, it begins again.
+ *     3. keyed_begin() looks for the Idempotency-Key. If it is known, read_result()
+ *        returns the first result.
+ *     4. reserve_all() does everything that can fail. find_messages() finds the messages
+ *        that the claim holds. An atomic finish ends here if it lacks one.
+ *        find_exhausted() makes dead letters of released messages without an attempt
+ *        left. reserve_own(), reserve_post() and reserve_move() follow.
+ *     5. After a failure undo_all() releases the reservations. After ST_SEALED
+ *        move_make_seals() encrypts copies without locks, and all begins with step 2. If
+ *        there are exhausted messages, keep_exhausted() tries again without moving them.
+ *        The next claim moves them.
+ *     6. commit_all() posts, moves, releases, deletes and renews, which cannot fail.
+ *        changelog_end_group() appends all of it as one group, so a crash keeps all or
+ *        nothing.
+ *     7. unlock_all() notifies waiters, and releases the locks.
+ *
+ * Read move.h and post.h next.
  */
 #include "claimd/base/sometimes.h"
 #include "engine/claim_ops.h"

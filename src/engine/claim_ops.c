@@ -1,4 +1,25 @@
-/* The store's operations on claims. */
+/*
+ * claim_ops: the store's operations on claims. Declared in txn.h.
+ *
+ * A claim:
+ *
+ *     1. claim_build_open() allocates a claim and a batch for a few messages, without
+ *        the lock.
+ *     2. try_claim() begins a transaction. txn_begin() expires what is due, and takes
+ *        the lock.
+ *     3. txn_available() counts the ready messages that are not reserved for earlier
+ *        waiters, and count_before_dead_letter() those in front of the first dead
+ *        letter.
+ *     4. If there is a dead letter, move_dead_letters() moves it away (dead_letter.c).
+ *        If the claim lacks capacity, it is allocated again. Both need the lock to be
+ *        released, and then all begins with step 2.
+ *     5. Without a message txn_wait() adds the waiter to the wait queue.
+ *     6. reserve_claim() does everything that can fail. Then deliver_messages() makes
+ *        the claim.
+ *     7. txn_end() notifies waiters, and releases the lock.
+ *
+ * Read txn.h and claim.h next.
+ */
 #include "engine/claim_ops.h"
 #include "claimd/base/sometimes.h"
 #include "engine/dead_letter.h"

@@ -1,3 +1,35 @@
+/*
+ * dead_letter: moves messages without an attempt left to the dead-letter queue. Declared
+ * in dead_letter.h and housekeeping.h. A finish moves those that it releases
+ * (claim_finish.c).
+ *
+ * A claim meets dead letters:
+ *
+ *     1. make_claim() finds one among the messages that it may take (claim_ops.c). So
+ *        dead_letters_move() runs before the next try.
+ *     2. move_pair_begin() locks the shards of both queues in their order (move.c). Only
+ *        the queue names its dead-letter queue, so it may have to begin again with the
+ *        lower shard.
+ *     3. claim_reserve() reserves the memory of a claim, so that a claim that would fail
+ *        moves nothing.
+ *     4. collect_dead_letters() adds the dead letters in a row, at most MOVE_SLICE.
+ *        move_execute() moves them, and logs the move as one group.
+ *     5. If the dead-letter queue encrypts, that fails with ST_SEALED. move_make_seals()
+ *        encrypts copies without locks, and all begins with step 2.
+ *     6. After MOVE_SLICES slices the claim returns ST_AGAIN, so that other requests
+ *        run.
+ *
+ * A claim with dead letters expires:
+ *
+ *     1. expire_claims() leaves the claim in its wheel (housekeeping.c), and
+ *        dead_letters_expire() takes the locks of both shards in their order.
+ *     2. expire_with_letters() drains the wheel again. A claim without dead letters ends
+ *        as usual.
+ *     3. move_letters_of() moves the dead letters of the claim, and takes them from the
+ *        claim. The next round ends the claim, which requeues its other messages.
+ *     4. If they cannot move now, claim_expire() requeues all. The next claim moves
+ *        them.
+ */
 #include "engine/dead_letter.h"
 #include "claimd/base/sometimes.h"
 #include "engine/claim.h"

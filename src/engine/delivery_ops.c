@@ -1,4 +1,21 @@
-/* The store's operations for delivery to subscribers (claimd/store/subscription.h). */
+/*
+ * delivery_ops: the store's operations for the delivery to subscribers
+ * (claimd/store/subscription.h). Declared in txn.h.
+ *
+ *     1. shard_leave() notifies the listener of engine_delivery_watch() that a
+ *        subscription is due.
+ *     2. engine_delivery_next() searches the shards in turns. lease_next_delivery()
+ *        leases the notice or the message at the cursor of a due subscription, with its
+ *        body pinned.
+ *     3. engine_delivery_done() returns it. finish_delivery() moves the cursor on, and
+ *        schedule_retry() keeps it there until a later time.
+ *     4. log_cursor() logs the progress, but not each time. So after a crash a few
+ *        deliveries repeat.
+ *     5. subscription_arm() puts the time of a retry into the wheel of the
+ *        subscriptions.
+ *
+ * Read notify/notifier.c next.
+ */
 #include "claimd/base/sometimes.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"

@@ -1,3 +1,31 @@
+/*
+ * housekeeping: expires what is due in a shard, and frees what was deleted.
+ * housekeeping.h says what each operation expires.
+ *
+ * The end of a claim:
+ *
+ *     1. shard_arm_claim() puts the end into the claim wheel, and lowers shard.next_ms
+ *        and core.next_ms. So the event loops know when to wake up.
+ *     2. An operation that depends on claims calls expire_enter() before it reads. If no
+ *        operation comes, a worker calls engine_housekeep() (instance.c), and that calls
+ *        housekeep_shard().
+ *     3. expire_claims() drains the wheel up to the time of the caller, a slice at a
+ *        time.
+ *     4. dead_letters_target() finds the shard of the dead-letter queue, if a message of
+ *        the claim has no attempt left. postpone_claim() puts such a claim back.
+ *        leave_for_letters() releases the lock, because dead_letters_expire() takes the
+ *        locks of both shards in their order (dead_letter.c).
+ *     5. claim_expire() ends any other claim. The log gets CLAIM_OVER, for which the
+ *        journal writes no record, because a replay arms the same deadline. claim_end()
+ *        makes the messages ready at their old places, and marks the wait queue.
+ *     6. shard_leave() notifies the first waiters, and releases the lock.
+ *
+ * expire_messages() does the same for delays and lifetimes. It comes after
+ * expire_claims(), because a message whose last claim ended before its life did is a
+ * dead letter.
+ *
+ * Read dead_letter.c next.
+ */
 #include "engine/housekeeping.h"
 #include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"

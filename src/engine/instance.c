@@ -1,3 +1,11 @@
+/*
+ * instance: opens and closes an engine, and has the operations of the store on all
+ * shards: totals, metrics, housekeeping and audit. Declared in claimd/engine/engine.h
+ * and in txn.h. No function here holds two locks of shards. Each takes one shard after
+ * the other, so sums are of no single moment.
+ *
+ * Read txn.h next, and claim_ops.c for an operation on one queue.
+ */
 #include "claimd/base/invariant.h"
 #include "claimd/engine/engine.h"
 #include "engine/keys.h"

@@ -1,4 +1,7 @@
-/* The store's operations on messages that exist: listing, reading and removing them. */
+/*
+ * message_ops: the store's operations on messages that exist: listing, reading, deleting
+ * and popping them. Declared in txn.h. Posts are in post.c. Read txn.h next.
+ */
 #include "claimd/base/sometimes.h"
 #include "engine/keyed.h"
 #include "engine/subscription.h"

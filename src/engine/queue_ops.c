@@ -1,4 +1,9 @@
-/* The store's operations on queues. */
+/*
+ * queue_ops: the store's operations on queues: creating, changing, purging and deleting
+ * one, and listing them. Declared in txn.h. A listing copies names under the lock of the
+ * directory, and then looks up each queue under the lock of its shard. Read directory.h
+ * next.
+ */
 #include "engine/subscription.h"
 #include "engine/txn.h"
 

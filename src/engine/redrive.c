@@ -1,4 +1,8 @@
-/* redrive: puts dead letters back (store.h). */
+/*
+ * redrive: puts dead letters back, a slice in each call (claimd/store/store.h). Declared
+ * in txn.h. A slice is a move between two queues (move.h), like that of a claim that
+ * meets dead letters. Read dead_letter.c next.
+ */
 #include "engine/move.h"
 
 /* Messages that one call looks at, at most: those that it skips do not count as its result. */

@@ -1,9 +1,22 @@
 /*
- * Applies records to a store that is in use (store/state.h): all of them or none, with
- * new numbers.
+ * state_load: applies records to a store that is in use (claimd/store/state.h), all of
+ * them or none, with new numbers. A dump that is loaded comes in slices of a queue.
  *
- * The changes are logged like any others: QUEUE, STATE for the messages with their
- * claims, SUBSCRIPTION.
+ *     1. engine_apply() checks the records (store_records_check()) and the memory
+ *        budget.
+ *     2. load_make() makes messages and subscriptions without the lock, and collects the
+ *        claims of the messages (collect_claims()).
+ *     3. txn_begin() takes the lock.
+ *     4. load_reserve() does everything that can fail. A new queue gets a tag that no id
+ *        of the messages has (has_tag()). check_messages() refuses messages that the
+ *        queue has already. load_read_ids() keeps the ids of claims and subscriptions.
+ *        New numbers follow behind those. reserve_log() reserves the records, each with
+ *        at most LOGGED_MESSAGES or LOGGED_BYTES.
+ *     5. load_commit() links queue, claims, messages and subscriptions, which cannot
+ *        fail. A claim with the id of an existing one, of an earlier slice, replaces it
+ *        with all messages of both. The changes are logged like any others: QUEUE,
+ *        STATE, SUBSCRIPTION.
+ *     6. txn_end() notifies waiters, and releases the lock.
  */
 #include "engine/subscription.h"
 #include "engine/txn.h"

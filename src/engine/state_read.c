@@ -1,12 +1,26 @@
 /*
- * Reads the contents of queues as records (store/state.h): a slice of a queue for a
- * caller, and checkpoints of the log.
+ * state_read: reads the contents of queues as records (claimd/store/state.h): slices of
+ * a queue for a dump (engine_read()), and checkpoints of the log.
  *
- * Each shard lists its queues: first those that the current checkpoint has not read, then
- * those that it has read or that were made since it came to this shard. A checkpoint
- * reads a queue in stages: its metadata, its messages by number, its feed, its
- * subscriptions. Messages that are posted meanwhile have larger numbers, and are in the
- * log anyway. A change of something that was read is logged like any change.
+ * A checkpoint, whose slices checkpoint() in journal/commit.c calls for:
+ *
+ *     1. engine_checkpoint_begin() begins with the first shard. Each shard lists its
+ *        queues: first those that this checkpoint has not read, then those that it has
+ *        read or that were made since it came to the shard.
+ *     2. engine_checkpoint() takes the lock of one shard, and read_slice() appends at
+ *        most SLICE_MESSAGES messages or SLICE_BYTES. The queue in turn continues in the
+ *        next slice.
+ *     3. read_queue() appends the metadata, and notes the last number of a message.
+ *        Messages that are posted meanwhile have larger numbers, and are in the log
+ *        anyway.
+ *     4. read_messages() appends the messages up to that number, with their claims, and
+ *        then those of the feed. read_subscription() appends the subscriptions, and puts
+ *        the queue behind the others.
+ *     5. keys_checkpoint() appends the Idempotency-Keys of the shard, after its last
+ *        queue. Then it is the turn of the next shard.
+ *
+ * A change of something that was read is logged like any change. So a replay since the
+ * beginning of the checkpoint gives the whole store.
  */
 #include "claimd/base/sometimes.h"
 #include "engine/keys.h"

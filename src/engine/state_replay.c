@@ -1,19 +1,26 @@
 /*
- * Applies the records of a log (store/state.h): replay.
+ * state_replay: applies the records of a log to a new store (claimd/store/state.h).
  *
- * Replay finds queues by their tags, and keeps them in a shard of their own, the replay
- * shard, where nothing expires. A log may begin in the middle, so a queue may have
- * messages before it has a name. At the end the queues move to their shards, their
- * deadlines are armed, and everything that is due expires.
+ *     1. engine_replay() gets each record, in order (journal/recover.c). replay_begin()
+ *        makes the replay shard before the first one. No time passes there.
+ *     2. apply_change() finds the queue by its tag, or makes one. A log may begin in the
+ *        middle, so a queue may have messages before put_queue() gives it a name.
+ *     3. apply_to_queue() puts the state of the record in place, whatever was there
+ *        before.
+ *     4. engine_replay_end() sets the time. move_keys_to_shards() moves the
+ *        Idempotency-Keys.
+ *     5. move_to_shard() moves a queue to its shard, ends claims without messages, arms
+ *        the deadlines, and attaches the feed (replay_feed_end()). A queue without a
+ *        name, or two with the same name, is damage (ST_BAD_VALUE).
+ *     6. expire_messages_alone() and store_housekeep() expire everything that is due.
  *
- * A record describes the state afterwards. Replay puts that in place, whatever the state
- * before:
+ * A record describes the state afterwards:
  *
- *   - a message or queue that exists is replaced
- *   - the removal of something that does not exist has no effect
- *   - the last record says which claim holds a message. A CLAIM of a message that does
- *     not exist yet is skipped: the STATE of the message, which follows, names the claim
- *   - a claim that holds no message at the end is over
+ *     - A message or queue that exists is replaced.
+ *     - The removal of something that does not exist has no effect.
+ *     - The last record says which claim holds a message. A CLAIM of a message that does
+ *       not exist yet is skipped. The STATE of the message follows, and names the claim.
+ *     - A claim that holds no message at the end is over.
  */
 #include "claimd/base/invariant.h"
 #include "engine/keys.h"

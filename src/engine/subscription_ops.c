@@ -1,4 +1,8 @@
-/* The store's operations on subscriptions. */
+/*
+ * subscription_ops: the store's operations on subscriptions
+ * (claimd/store/subscription.h). Declared in txn.h. Their delivery is in delivery_ops.c.
+ * Read subscription.h next.
+ */
 #include "engine/subscription.h"
 #include "engine/txn.h"
 

@@ -3,19 +3,25 @@
  *
  * A response without a wait:
  *
- *     1. respond_request() counts a waiter, if the request may become one, and calls the API (handle_request()).
+ *     1. respond_request() counts a waiter, if the request may become one, and calls the
+ *        API (handle_request()).
  *     2. http_on_ready() gives the response to libmicrohttpd.
- *     3. respond_end() ends the exchange. If the client did not get the response, it releases the claim in it.
+ *     3. respond_end() ends the exchange. If the client did not get the response, it
+ *        releases the claim in it.
  *
  * Long polling:
  *
- *     1. The API returns API_WAIT: the waiter is in the wait queue of the store. wait_for_message() suspends the
- *        exchange, with its deadline.
- *     2. A post wakes the waiter: notify_waiter() pushes an event to the worker of the connection.
- *     3. The worker takes the event (suspended_event()), and respond_retry() calls the API again.
- *     4. With a message, or at the deadline, the API returns a response: state_make_ready() resumes the
- *        connection, and libmicrohttpd calls http_on_ready(). Else back to 1, with the place in the wait queue.
- *     5. If the client hangs up, the request must not claim any more (WAITING_ABANDONED).
+ *     1. The API returns API_WAIT: the waiter is in the wait queue of the store.
+ *        wait_for_message() suspends the exchange, with its deadline.
+ *     2. A post wakes the waiter: notify_waiter() pushes an event to the worker of the
+ *        connection.
+ *     3. The worker takes the event (suspended_event()), and respond_retry() calls the
+ *        API again.
+ *     4. With a message, or at the deadline, the API returns a response:
+ *        state_make_ready() resumes the connection, and libmicrohttpd calls
+ *        http_on_ready(). Else back to 1, with the place in the wait queue.
+ *     5. If the client hangs up, the request must not claim any more
+ *        (WAITING_ABANDONED).
  *
  * Read suspended.c next.
  */

@@ -1,5 +1,19 @@
 /*
- * The journal as the store's log: operations append changes under the locks of the store.
+ * append: the journal as the log of a store (claimd/store/log.h). Operations append
+ * their changes under the locks of the store.
+ *
+ *     1. journal_reserve() checks the space in the buffer and on the disk, and grants
+ *        some. It is the last step of an operation that can fail.
+ *     2. journal_append() writes the record into the open frame of the buffer
+ *        (record_write()), and returns its LSN. A group stays in one frame
+ *        (buffer_ensure_frame()), because a crash cuts between frames only.
+ *     3. journal_unreserve() returns what the operation did not use.
+ *     4. journal_flush() wakes the committer, at the end of a round of an event loop, so
+ *        that one sync serves all requests of the round. FLUSH_BYTES in the buffer wake
+ *        it, too.
+ *     5. journal_durability() says whether a response up to this LSN may be sent.
+ *
+ * Read commit.c next.
  */
 #include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"

@@ -1,5 +1,33 @@
 /*
- * The committer: writes buffers as frames, makes them durable, and removes old segments.
+ * commit: the committer writes buffers as frames, makes them durable, and removes old
+ * segments. Declared in claimd/journal/journal.h and journal_private.h. journal.c has
+ * its thread.
+ *
+ * A commit:
+ *
+ *     1. take_buffer() exchanges the buffers. Workers go on in the other one.
+ *     2. journal_step() writes its frames, mostly one. write_frame() begins a segment if
+ *        the frame does not fit into the present one.
+ *     3. make_durable() syncs, raises journal.durable and notifies the listeners. The
+ *        workers send the responses up to that LSN. Only then the next frame is written.
+ *     4. drop_oldest() removes a segment that a checkpoint has replaced.
+ *        journal_update_space() makes spares, and sets how much may be granted.
+ *     5. checkpoint() appends slices of a checkpoint, for the next commit.
+ *
+ * If a step fails, journal_lose() ends all, because after a failed sync the system may
+ * show data that are not on the disk.
+ *
+ * A checkpoint:
+ *
+ *     1. is_checkpoint_due() compares the log with the live data, or with the space.
+ *     2. checkpoint() appends MARK_CHECKPOINT_BEGIN, and store_checkpoint_begin()
+ *        begins.
+ *     3. store_checkpoint() appends slices (engine/state_read.c), CHECKPOINT_PACE bytes
+ *        for each byte of changes. So the checkpoint ends before the log has grown much.
+ *     4. After the last slice journal_mark() appends MARK_CHECKPOINT_END. The next
+ *        commit makes it durable.
+ *     5. drop_oldest() removes the segments in front of the beginning, one after each
+ *        commit, because commits wait for the removal.
  */
 #include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"

@@ -1,4 +1,21 @@
-/* Recovery: replays a journal into a store, and continues it. */
+/*
+ * recover: replays a journal into a store, and continues it. Declared in
+ * claimd/journal/journal.h. journal_open() has locked the directory before.
+ *
+ *     1. reader_list() lists the segments, and choose_sizes() chooses the size of new
+ *        ones.
+ *     2. replay_log() reads the segments in order (reader.c). apply_record() gives each
+ *        record to the store (engine/state_replay.c). Damage ends the start. A torn tail
+ *        does not, because no response depended on it.
+ *     3. reader_lacks_beginning() refuses a journal whose first segments are missing.
+ *     4. choose_store_time() continues the time of the store, and set_clock() sets its
+ *        clock. A very long time since the last frame is refused, because all messages
+ *        would expire.
+ *     5. begin_log() cuts off the zeros of the last segment, and begins a new one. This
+ *        comes before the end of the replay, which may append records.
+ *     6. end_replay() moves the queues to their shards and expires what is due
+ *        (store_replay_end()). Then it appends MARK_OPENED.
+ */
 #include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"
 #include "journal/journal_private.h"

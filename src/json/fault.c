@@ -1,3 +1,10 @@
+/*
+ * fault: says in words why a body is not JSON, with line and column. Declared in
+ * claimd/json/scan.h. The scanner only notes the first fault, because most texts have
+ * none. So json_fault() scans the text again and finds the words for that place.
+ * string.c and number.c explain the faults inside of strings and numbers. Read scan.c
+ * next.
+ */
 #include "claimd/json/scan.h"
 
 #include "claimd/json/string.h"

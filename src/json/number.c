@@ -1,3 +1,9 @@
+/*
+ * number: checks, reads and writes the numbers of JSON texts. Declared in
+ * claimd/json/string.h. strtod() and printf() use the decimal point of the locale. So
+ * strtod() gets digits and an exponent without a point, and shortest_round() takes only
+ * the digits of what printf() writes. scan.c calls json_number_pass() for each number.
+ */
 #include "claimd/json/string.h"
 
 #include <math.h>

@@ -1,3 +1,10 @@
+/*
+ * config_check: finds options that contradict each other (config_check()), that name
+ * files which claimd cannot read (config_check_files()), and that have no effect
+ * (config_check_effect()). Declared in config.h. The loading and a reload make the first
+ * check, --check-config makes all three, and a start logs the options without effect.
+ * option.c checks the value of a single option.
+ */
 #include "claimd/api/api.h"
 #include "claimd/auth/keystone.h"
 #include "claimd/auth/policy.h"

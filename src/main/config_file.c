@@ -1,3 +1,9 @@
+/*
+ * config_file: reads an INI file of options with inih, and reports errors with path and
+ * line. Declared in config.h (config_file_apply()). inih ignores lines without a key and
+ * cuts long ones. So next_line() reads the lines, and reports those that inih would
+ * misread. set_key() gives each value to option_set(). Read config_load.c next.
+ */
 #include "main/option.h"
 
 #include <errno.h>

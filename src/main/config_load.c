@@ -1,3 +1,16 @@
+/*
+ * config_load: reads the values of all options. Declared in config.h.
+ *
+ *     1. read_arguments() looks for the file that the command line names.
+ *     2. set_option() sets the defaults. Then config_file_apply() reads the file,
+ *        read_variable() the environment, and read_arguments() the command line. Each
+ *        overrides the ones before.
+ *     3. apply_settings() applies the profile to options that no source has set.
+ *     4. config_check() refuses contradictions (config_check.c).
+ *
+ * After SIGHUP reload_read() does all of it again. It keeps the values of options that
+ * need a restart. Read option.h next.
+ */
 #include "main/option.h"
 
 #include "claimd/base/invariant.h"

@@ -1,6 +1,9 @@
 /*
- * The program claimd: runs a command of its table (command_table.c), starts claimd-client or claimd-bench for one, or
- * serves (program.h).
+ * main: the program claimd. It starts the load generator or the client if its first word
+ * is one of their commands, runs a command of its own (command.h), or serves
+ * (program.h).
+ *
+ * Read daemon.c for the parts of a server, and command_table.c for the commands.
  */
 #include "claimd/base/streams.h"
 #include "claimd/base/version.h"

@@ -1,3 +1,10 @@
+/*
+ * option_table: the table of all options, a row each, with kind, limits, default and
+ * help. Declared in option.h, where struct option explains the columns. The command
+ * line, the environment, the file, help, the manual pages and docs/options.md are made
+ * from these rows. docs/contributing.md says how to add one. Read option.c next, which
+ * reads and prints values.
+ */
 #include "main/option.h"
 
 #include <stddef.h>

@@ -1,3 +1,26 @@
+/*
+ * notifier: the thread that delivers messages to subscribers. Declared in
+ * claimd/notify/notify.h.
+ *
+ *     1. notify_due() and notify_durable() wake the thread: a delivery may be due, or
+ *        durable.
+ *     2. lease_due() leases due deliveries from the store (store_delivery_next()), while
+ *        there is capacity.
+ *     3. send_if_durable() keeps a delivery back until its change is durable, because a
+ *        crash may undo the change.
+ *     4. If the host has capacity, send_delivery() sends it. Otherwise it waits for its
+ *        host, or the store gets it back for a while if too many wait (hosts.h).
+ *     5. http_client_send() composes the notification and starts the transfer.
+ *        http_client_perform() continues all transfers.
+ *     6. finish_attempt() decides what follows from the end of a transfer
+ *        (outcome_decide()), counts it and logs it.
+ *     7. return_leased() returns the delivery with its outcome (store_delivery_done()).
+ *        The store knows when to retry. expire_due() does the housekeeping for these
+ *        deadlines, because workers do not know of them.
+ *     8. send_waiting() sends the next deliveries of a host that has capacity again.
+ *
+ * Read delivery.h and http_client.h next.
+ */
 #include "claimd/base/sometimes.h"
 #include "claimd/notify/notify.h"
 

@@ -1,13 +1,16 @@
 /*
- * claims: the requests on claims of a queue, and the claim of the first of several queues that has a message.
+ * claims: the requests on claims of a queue, and the claim of the first of several
+ * queues that has a message.
  *
  *     1. read_claim() checks the terms and the limit.
  *     2. claim_first() claims from the queue, or from each queue in turn (claim_one()).
  *     3. If there is no message, the request waits (wait.h), or gets 204.
- *     4. delivery_prepare() makes the response possible. If that fails, release_unseen() releases the claim.
+ *     4. delivery_prepare() makes the response possible. If that fails, release_unseen()
+ *        releases the claim.
  *     5. write_claimed() writes the response, which cannot fail.
  *
- * Declared in handlers.h. Read deliver.h and store_claim_create() in claimd/store/store.h next.
+ * Declared in handlers.h. Read deliver.h and store_claim_create() in
+ * claimd/store/store.h next.
  */
 #include "api/caller.h"
 #include "api/handlers/deliver.h"

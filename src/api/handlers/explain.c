@@ -1,4 +1,8 @@
-/* The explanation of a message: its state, and what happens to it next (docs/api.md 26). */
+/*
+ * explain: says which state a message has, why, and what happens to it next
+ * (docs/api.md 26.4). Declared in handlers.h, as are the parts that search.c uses for
+ * its matches.
+ */
 #include "api/handlers/handlers.h"
 #include "api/response.h"
 #include "api/wire/message.h"

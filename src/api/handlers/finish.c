@@ -1,3 +1,19 @@
+/*
+ * finish: the request that ends work on messages of a claim and posts messages, in one
+ * step (docs/api.md 25.1). Declared in handlers.h.
+ *
+ *     1. read_finish() checks the whole body, and the permission for each part
+ *        (check_parts()).
+ *     2. reserve_response() reserves the memory of the response, because nothing may
+ *        fail after the step.
+ *     3. key_begin() looks for another request with the same Idempotency-Key.
+ *     4. finish_in_store() calls the store. If a post needs encryption, it encrypts that
+ *        one and calls again.
+ *     5. handle_claim_finish() writes the result of each message and post.
+ *        refuse_finish() explains a refusal.
+ *
+ * Read store_claim_finish() in claimd/store/store.h next.
+ */
 #include "api/check.h"
 #include "api/handlers/handlers.h"
 #include "api/key.h"

@@ -1,3 +1,9 @@
+/*
+ * health: the requests of load balancers and monitors: ping, /livez, /readyz and health
+ * (docs/api.md 6.3 to 6.5). Declared in handlers.h. Health tries all operations on a
+ * queue of its own (trial_run()) and measures each. health_reservation() says why
+ * clients should not send requests. metrics.c shows it, too.
+ */
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
 #include "api/response.h"

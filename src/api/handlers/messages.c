@@ -1,3 +1,17 @@
+/*
+ * messages: the requests on messages of a queue: post, list, get and delete
+ * (docs/api.md 8). Declared in handlers.h. finish.c uses post_encrypt() and other parts
+ * of a post.
+ *
+ *     1. handle_message_post() reads the whole body and reserves the response.
+ *     2. key_begin() looks for another request with the same Idempotency-Key.
+ *     3. store_message_post() posts all messages or none. If the queue encrypts, it
+ *        refuses with ST_NOT_SEALED. Then post_encrypt() encrypts, and the store is
+ *        called again.
+ *     4. posted_write() writes the response, which cannot fail.
+ *
+ * A pop is in pop.c. Read store_message_post() in claimd/store/store.h next.
+ */
 #include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
 #include "api/handlers/pop.h"

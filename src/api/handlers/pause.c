@@ -1,4 +1,7 @@
-/* Pausing and resuming a queue (docs/api.md 28). */
+/*
+ * pause: pauses and resumes claims or posts of a queue (docs/api.md 28). The pause is a
+ * part of the metadata. Declared in handlers.h.
+ */
 #include "api/handlers/handlers.h"
 #include "api/response.h"
 #include "claimd/json/scan.h"

@@ -1,10 +1,12 @@
 /*
  * A pop deletes its messages, so the response must be possible before:
  *
- *     1. pop_prepared() reserves memory for the response, with a guess of the size of the bodies.
- *     2. pop_decrypted() pops. If the bodies are larger, the store tells their size: back to 1.
- *     3. If some are encrypted, the store shows them: decrypt them, and back to 2. Another request may
- *        pop those meanwhile, so there can be others to decrypt.
+ *     1. pop_prepared() reserves memory for the response, with a guess of the size of
+ *        the bodies.
+ *     2. pop_decrypted() pops. If the bodies are larger, the store tells their size:
+ *        back to 1.
+ *     3. If some are encrypted, the store shows them: decrypt them, and back to 2.
+ *        Another request may pop those meanwhile, so there can be others to decrypt.
  *     4. pop_messages() writes the response, which cannot fail.
  *
  * Read store_message_pop() in claimd/store/store.h next.

@@ -1,3 +1,10 @@
+/*
+ * queue_list: lists the queues or topics of a project, page by page (docs/api.md 7.6).
+ * Declared in handlers.h. With filters on names or metadata it reads many queues for a
+ * page, so it does that in slices: write_queues() keeps the last name in the progress of
+ * the request and returns ST_AGAIN. Read wire/query.h for the parameters and filters of
+ * a listing.
+ */
 #include "api/handlers/handlers.h"
 #include "api/response.h"
 #include "api/wire/metadata.h"

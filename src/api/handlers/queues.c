@@ -1,3 +1,9 @@
+/*
+ * queues: the requests on one queue: create, show, change, delete, statistics and purge
+ * (docs/api.md 7), and those that only API v1 has (14.3). Declared in handlers.h. A
+ * change reads the metadata, applies the patch, and writes it back if its version is
+ * still the same. Otherwise it begins again (patch_once()). Read wire/metadata.h next.
+ */
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
 #include "api/response.h"

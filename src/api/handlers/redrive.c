@@ -1,3 +1,9 @@
+/*
+ * redrive: moves dead letters back to their queues or to another one (docs/api.md 25.3).
+ * Declared in handlers.h. The store moves a slice in each call. handle_redrive() adds up
+ * the results, and responds with what has moved even if a later slice fails.
+ * Read store_redrive() in claimd/store/store.h next.
+ */
 #include "api/handlers/handlers.h"
 #include "api/response.h"
 #include "api/wire/decode.h"

@@ -1,4 +1,8 @@
-/* Search in the messages of a queue (docs/api.md 26.5). */
+/*
+ * search: finds messages of a queue by text, age, state and other filters
+ * (docs/api.md 26.5). Declared in handlers.h. A search reads many messages for a page,
+ * so it does that in slices.
+ */
 #include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
 #include "api/response.h"

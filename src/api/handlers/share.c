@@ -1,3 +1,9 @@
+/*
+ * share: makes a pre-signed URL for parts of a queue (docs/api.md 17). Declared in
+ * handlers.h. It reads paths, methods and the end, brings them into the order of the
+ * signed text, and lets the signer sign it (claimd/auth/signer.h). check.c verifies the
+ * signatures of requests.
+ */
 #include "api/handlers/handlers.h"
 #include "api/response.h"
 #include "api/wire/decode.h"

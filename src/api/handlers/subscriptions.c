@@ -1,4 +1,8 @@
-/* Subscriptions (docs/api.md 18). */
+/*
+ * subscriptions: the requests on the subscriptions of a queue or topic, and their
+ * confirmation (docs/api.md 18). Declared in handlers.h. notify/notifier.c delivers to
+ * subscribers. Read wire/subscription.h next.
+ */
 #include "api/handlers/handlers.h"
 #include "api/response.h"
 #include "api/wire/query.h"

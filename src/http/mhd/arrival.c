@@ -1,3 +1,26 @@
+/*
+ * arrival: waits for the first bytes of a connection, refuses a malformed head, and
+ * chooses how much memory the connection gets. Declared in internal.h.
+ *
+ * libmicrohttpd gives a connection one block of memory for its whole life, and clears
+ * all of it for each request. A block for the largest head would make each connection
+ * larger and each request slower. So claimd looks at the first bytes of a connection
+ * before libmicrohttpd gets it:
+ *
+ *     accepted --> waits for bytes --> small block:  programs that use the API
+ *                                  --> large block:  browsers, proxies in front of them,
+ *                                                    and large heads
+ *
+ * A browser stays a browser for the life of its connection, and sends cookies of all
+ * programs on the host. With TLS only the ClientHello can be seen. A connection with a
+ * small block whose later request has a large head is refused and closed (431). The next
+ * connection of this client begins with the large head. A connection without a byte has
+ * no block at all.
+ *
+ * libmicrohttpd does not tell which connection a malformed request line is from, and
+ * closes some without a response. Most malformed heads are the first of a connection, so
+ * claimd refuses them here.
+ */
 #include "claimd/base/invariant.h"
 #include "http/mhd/internal.h"
 
@@ -6,25 +29,6 @@
 #include <strings.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-
-/*
- * libmicrohttpd gives a connection one block of memory for its whole life, and clears all of it for
- * each request. A block for the largest head would make each connection larger and each request
- * slower. So claimd looks at the first bytes of a connection before libmicrohttpd gets it:
- *
- *     accepted --> waits for bytes --> small block:  programs that use the API
- *                                  --> large block:  browsers, proxies in front of them,
- *                                                    and large heads
- *
- * A browser stays a browser for the life of its connection, and sends cookies of all programs on the
- * host. With TLS only the ClientHello can be seen. A connection with a small block whose later
- * request has a large head is refused and closed (431). The next connection of this client begins
- * with the large head. A connection without a byte has no block at all.
- *
- * libmicrohttpd does not tell which connection a malformed request line is from, and closes some
- * without a response. Most malformed heads are the first of a connection, so claimd refuses them
- * here.
- */
 
 /* FIRST_MOST: bytes to look at. FIRST_PART: the head goes on behind so many bytes, so it is large. */
 enum { FIRST_MOST = 4096, FIRST_PART = 1024 };

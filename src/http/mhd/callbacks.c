@@ -1,3 +1,19 @@
+/*
+ * callbacks: turns the callbacks of libmicrohttpd into calls of the functions http_on_*
+ * (mhd.h). Declared in internal.h.
+ *
+ *     1. mhd_on_connection() notes that libmicrohttpd has opened or closed a connection.
+ *     2. mhd_on_target() begins the exchange when the request line is there.
+ *     3. mhd_on_request() comes with the head, with each piece of the body, and at the
+ *        end of the body. read_head() reads the headers, and refuses a head that two
+ *        parsers could read differently, or that leaves too little memory for the head
+ *        of a response.
+ *     4. mhd_on_completed() ends the exchange.
+ *
+ * For a request that libmicrohttpd refuses by itself, mhd_replace_page() sends a
+ * document of claimd instead of the HTML page. Read request.c next, which implements
+ * http_on_head().
+ */
 #include "claimd/base/invariant.h"
 #include "http/mhd/internal.h"
 

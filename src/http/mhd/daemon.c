@@ -1,3 +1,17 @@
+/*
+ * daemon: opens, runs and closes the daemons of libmicrohttpd for a worker, and gives
+ * connections to them. Declared in mhd.h. A daemon has at most 512 connections, because
+ * resuming one walks all suspended ones. The parts of the wall share internal.h.
+ *
+ *     1. mhd_add() gets a new connection. arrival_look() waits for its first bytes, and
+ *        mhd_admit() gives it to the daemon with the right block of memory.
+ *     2. mhd_event() marks a daemon with an event as due (sockets.c).
+ *     3. mhd_run() runs the daemons that are due, once more after http_between_runs().
+ *        The callbacks in callbacks.c run inside.
+ *     4. A daemon that always claims to have work takes naps (IDLE_POLLS).
+ *
+ * Read callbacks.c next.
+ */
 #include "claimd/base/invariant.h"
 #include "claimd/http/server.h"
 #include "claimd/http/tls.h"

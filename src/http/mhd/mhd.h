@@ -14,17 +14,11 @@
  * libmicrohttpd runs in external mode, without threads and without a listening socket. The worker's
  * epoll set contains its epoll sets. The files behind the wall:
  *
- *   daemon.c     Daemons and their options. A daemon has at most 512 connections, because resuming
- *                one walks all suspended ones. A daemon that always claims to have work takes naps.
- *   arrival.c    Waits for the first bytes of a connection, which tell how much memory its heads need,
- *                and refuses them if they are malformed.
- *   callbacks.c  From libmicrohttpd's callbacks to the functions http_on_*. claimd replaces the
- *                built-in HTML pages where it knows the connection. It refuses a head that two
- *                parsers could read differently, and a head that leaves too little of the
- *                connection's memory for the head of a response.
- *   response.c   Responses through libmicrohttpd, or past it straight to the socket.
- *   sockets.c    Handshakes of TLS, a few in each round and none while there is nothing to read.
- *                Ends of input that libmicrohttpd misses. Chunked bodies that it cannot read.
+ *   daemon.c      daemons, their connections and their rounds
+ *   arrival.c     the first bytes of a connection
+ *   callbacks.c   from the callbacks of libmicrohttpd to the functions http_on_*
+ *   response.c    responses and refusals
+ *   sockets.c     handshakes of TLS, ends of input, chunked bodies
  *
  *   Threads  a struct mhd belongs to one worker
  */

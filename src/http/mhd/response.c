@@ -1,3 +1,10 @@
+/*
+ * response: queues responses with libmicrohttpd, and writes the refusals of the front
+ * end, through libmicrohttpd or past it straight to the socket. Declared in mhd.h and
+ * internal.h. libmicrohttpd copies each header of a response. So add_block() makes it
+ * allocate one header, in which claimd writes all of them. mhd_make_empty() prepares the
+ * response without a body, which all requests share.
+ */
 #include "claimd/base/invariant.h"
 #include "http/mhd/internal.h"
 

@@ -1,3 +1,14 @@
+/*
+ * sockets: the events of sockets that libmicrohttpd misses or does not understand.
+ * Declared in mhd.h and internal.h. mhd_event() decides by the state of the connection:
+ *
+ *     arrival_look()      it waits for its first bytes (arrival.c)
+ *     mhd_resume()        it is in the middle of a chunked body, and was suspended
+ *     tls_admit()         its handshake can continue, in one of the next rounds
+ *     http_on_hung_up()   its client sends no more
+ *
+ * chunk_watchdog() finds chunked bodies that libmicrohttpd can never read.
+ */
 #include "claimd/base/invariant.h"
 #include "claimd/http/tls.h"
 #include "http/mhd/internal.h"
