@@ -1,12 +1,14 @@
 /*
- * claim_finish: ends the work on messages of a claim, and posts messages, in one step (store/store.h).
+ * claim_finish: ends the work on messages of a claim, and posts messages, in one step
+ * (claimd/store/store.h). Declared in call.h.
  *
  *     1. check_posts() checks each post, before anything changes.
- *     2. The posts become transfers, whose contents go into the script (outbox.h).
- *     3. run_finish() runs scripts/claim_finish.lua: all changes in the queue of the claim, and the transfers.
- *     4. send_finished() has the outbox deliver posts and dead letters. If that fails, another process does it later.
- *
- * Declared in call.h.
+ *     2. call_add_finish() writes the posts as transfers, whose contents go into the
+ *        script (outbox.c).
+ *     3. run_finish() runs scripts/claim_finish.lua, or claim_finish_post.lua with
+ *        posts: all changes in the queue of the claim, and the transfers.
+ *     4. send_finished() has the outbox deliver posts and dead letters. If that fails,
+ *        another process does it later.
  */
 #include "claimd/base/invariant.h"
 #include "redis/call.h"

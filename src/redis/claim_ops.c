@@ -1,13 +1,12 @@
 /*
- * claim_ops: the operations of the store on claims.
+ * claim_ops: the operations of the store on claims. Declared in call.h.
  *
- *     1. redis_claim_create() runs scripts/claim_create.lua, which claims the messages, or moves dead letters
- *        out of their way into transfers.
- *     2. claim_fill_batch() has the outbox deliver the transfers (outbox.h), and makes the batch (batch.h).
+ *     1. redis_claim_create() runs scripts/claim_create.lua, which claims the messages,
+ *        or moves dead letters out of their way into transfers.
+ *     2. claim_fill_batch() has the outbox deliver the transfers (outbox.c), and makes
+ *        the batch (batch.h).
  *     3. If Redis did not confirm the claim, release_unconfirmed() releases it.
  *     4. Without a message the waiter enters its wait queue (waiting.h).
- *
- * Declared in call.h.
  */
 #include "redis/batch.h"
 #include "redis/outbox.h"

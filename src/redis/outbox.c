@@ -1,3 +1,23 @@
+/*
+ * outbox: sends transfers to other queues. Declared in outbox.h and call.h.
+ *
+ *     1. A script moves a message out of its queue into key X of the queue, the outbox,
+ *        or puts the post of a finish there (scripts/lib/outbox.lua). The response has
+ *        the transfers.
+ *     2. outbox_deliver() sorts them by age, and outbox_send() sends them. A claim and a
+ *        redrive also get transfers that began long ago, whose process may have ended.
+ *     3. read_batch() takes transfers in a row to the same queue together, for one call.
+ *     4. send_batch() runs dead_letter_post or transfer_post on the other queue. If that
+ *        queue encrypts, it runs it again with encrypted bodies. The queue remembers the
+ *        id of a transfer, so each arrives once.
+ *     5. outbox_done removes those that have arrived from X.
+ *     6. forget_transfers() has the other queue forget their ids (transfer_forget),
+ *        later than any process can still send them.
+ *
+ * If a process ends between 1 and 5, another one continues with step 2: at the next
+ * claim or redrive, at a look (claim_ends.h), or in outbox_resume() for a scan of the
+ * metrics.
+ */
 #include "redis/outbox.h"
 #include "claimd/base/invariant.h"
 #include "redis/delivery_ops.h"

@@ -1,18 +1,17 @@
 /*
- * outbox: transfers from a queue to another one, which may be in another slot: dead letters, dead letters that
- * are put back, and posts of store_claim_finish().
+ * outbox: transfers from a queue to another one, which may be in another slot: dead
+ * letters, dead letters that are put back, and posts of store_claim_finish(). Scripts:
  *
- *     claim_create, claim_finish, redrive   move a message out of its queue into key X of the queue (the
- *                                           outbox), or put a post there
- *     dead_letter_post, transfer_post       add it to the other queue, which remembers the id of the transfer,
- *                                           so that it arrives once. One call adds up to 64 messages
+ *     claim_create, claim_finish, redrive   move a message out of its queue into key X
+ *                                           of the queue (the outbox), or put a post
+ *                                           there
+ *     dead_letter_post, transfer_post       add it to the other queue, up to 64 messages
+ *                                           in a call
  *     outbox_done                           removes it from X
- *     transfer_forget                       the other queue forgets the id, later than any process can still
- *                                           send the transfer
+ *     transfer_forget                       ends the memory of its id in the other queue
  *
- * So a message is in one of the queues or in X, and is never lost. If a process ends in between, the next claim,
- * redrive or look (claim_ends.h; some seconds later), a scan of the metrics or the deletion of the queue completes
- * the transfer.
+ * So a message is in one of the queues or in X, and is never lost. outbox.c has the
+ * steps, also for a process that ends in between.
  */
 #ifndef REDIS_OUTBOX_H
 #define REDIS_OUTBOX_H
