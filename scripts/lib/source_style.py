@@ -5,9 +5,12 @@
   comment at its declaration must say "tests".
 - Declarations torn by a trailing comment: the type alone on a line.
 - Names of structures that two files define.
+- Files that do not say what they are for: a .c file of src without a header of its name, and without
+  a comment at its beginning.
 """
 
 import collections
+import os
 import re
 
 PRODUCT = ("src/", "include/")
@@ -48,6 +51,19 @@ def double_faults(texts):
     return ["%sstruct %s is also in %s" % (found[path], name, ", ".join(sorted(set(found) - {path})))
             for name, found in sorted(where.items()) if len(found) > 1
             for path in [max(found)]]
+
+
+def opening_faults(whole):
+    """whole: path -> text. Files of src that neither a header nor a comment explains."""
+    public = {os.path.basename(path) for path in whole if path.startswith("include/")}
+    faults = []
+    for path, text in whole.items():
+        name = path[:-len(".c")]
+        if path.startswith("src/") and path.endswith(".c") and not text.lstrip().startswith("/*") and \
+                not {name + ".h", name + "_private.h"} & whole.keys() and os.path.basename(name) + ".h" not in public:
+            faults.append("%s:1: say in a comment what this file does, which header declares it, and what to read next"
+                          % path)
+    return faults
 
 
 def says_tests(name, headers):
@@ -96,7 +112,7 @@ def faults_of(whole):
     faults = [fault for path, text in whole.items()
               for fault in torn_faults(path, text)]
     return faults + double_faults({path: code for path, code in texts.items() if path.startswith(PRODUCT)}) + \
-        export_faults(texts, whole)
+        export_faults(texts, whole) + opening_faults(whole)
 
 
 def self_test():
@@ -123,4 +139,11 @@ def self_test():
         ("a torn pointer", len(torn_faults("a.h", "    const char\n        *a[2], *b; /* why */\n")) == 1),
         ("a declaration", not torn_faults("a.h", "    struct bytes reason; /* why */\n    int a;\n    int b; /* c */\n")),
         ("a double structure", len(double_faults({"src/a.h": "struct a {\n", "src/b.c": "struct a {\n"})) == 1),
+        ("a file that nothing explains",
+         len(opening_faults({"src/a/b.c": "int b;\n/* b */\n", "src/b.h": "", "include/claimd/a/b_private.h": ""})) == 1),
+        ("a file with a comment", not opening_faults({"src/a/b.c": "/* Counts. */\nint b;\n"})),
+        ("a file with a header", not opening_faults({"src/a/b.c": "", "src/a/b.h": ""})),
+        ("a file with a private header", not opening_faults({"src/a/b.c": "", "src/a/b_private.h": ""})),
+        ("a file with a public header", not opening_faults({"src/a/b.c": "", "include/claimd/a/b.h": ""})),
+        ("a file of tests", not opening_faults({"tests/unit/b_test.c": ""})),
     ]
