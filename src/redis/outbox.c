@@ -6,7 +6,7 @@
  *        the transfers.
  *     2. outbox_deliver() sorts them by age, and outbox_send() sends them. A claim and a
  *        redrive also get transfers that began long ago, whose process may have ended.
- *     3. read_batch() takes transfers in a row to the same queue together, for one call.
+ *     3. read_batch() takes messages in a row to the same queue together, for one call.
  *     4. send_batch() runs dead_letter_post or transfer_post on the other queue. If that
  *        queue encrypts, it runs it again with encrypted bodies. The queue remembers the
  *        id of a transfer, so each arrives once.

@@ -1,4 +1,8 @@
-/* Dump and load: the content of the store as lines of JSON (docs/api.md 24). */
+/*
+ * dump: the content of the store as lines of JSON, and loading such lines
+ * (docs/api.md 24). Declared in handlers.h. claimd/api/dump.h writes a page of lines,
+ * and state.h applies them.
+ */
 #include "claimd/api/dump.h"
 #include "api/handlers/handlers.h"
 #include "api/response.h"

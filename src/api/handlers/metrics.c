@@ -1,4 +1,9 @@
-/* GET, HEAD /metrics: the metrics of the store and of the API, then those of all other parts. */
+/*
+ * metrics: GET and HEAD /metrics (docs/api.md 6.6). Declared in handlers.h. It writes
+ * the metrics of the store, of shown queues and of the API, then those that other parts
+ * have added (claimd/metrics/exposition.h). docs/metrics.md lists all of them, in this
+ * order.
+ */
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
 #include "api/quota.h"

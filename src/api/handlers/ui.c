@@ -1,4 +1,7 @@
-/* The page for operators, and the permissions of its user (docs/api.md 29). */
+/*
+ * ui: the page for operators, and the permissions of its user (docs/api.md 29). Declared
+ * in handlers.h. The build embeds the files of src/ui.
+ */
 #include "api/check.h"
 #include "api/handlers/handlers.h"
 #include "api/response.h"

@@ -1,4 +1,10 @@
-/* Views of queues and claims for operators (docs/api.md 26). */
+/*
+ * views: the views of queues and claims for operators (docs/api.md 26.1 to 26.3).
+ * Declared in handlers.h. With an offset, handle_queue_survey() shows a snapshot
+ * (snapshot.h). Otherwise it reads the queues in slices, and keeps the best ones for the
+ * page. The history comes from the samples in claimd/store/sampler.h. Read snapshot.c
+ * next.
+ */
 #include "api/handlers/handlers.h"
 #include "api/response.h"
 #include "api/snapshot.h"

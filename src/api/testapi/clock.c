@@ -1,4 +1,8 @@
-/* The clock of the test API (docs/api.md 23.2). */
+/*
+ * clock: shows, sets and moves the clock of the test API (docs/api.md 23.2). Declared in
+ * handlers.h. A move goes from one deadline to the next, in slices. Read
+ * claimd/testapi/testapi.h next.
+ */
 #include "api/response.h"
 #include "api/testapi/handlers.h"
 #include "claimd/json/tree.h"

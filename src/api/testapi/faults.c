@@ -1,4 +1,8 @@
-/* Fault rules (docs/api.md 23.7). */
+/*
+ * faults: reads, writes and shows fault rules (docs/api.md 23.7). Declared in
+ * handlers.h. The rules are in claimd/testapi/faults.h, and decorator.c applies them to
+ * requests.
+ */
 #include "api/response.h"
 #include "api/testapi/handlers.h"
 #include "claimd/json/string.h"

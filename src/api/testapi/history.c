@@ -1,4 +1,8 @@
-/* The history, and expectations on queues (docs/api.md 23.5, 23.6). */
+/*
+ * history: shows the history, and waits for expectations on queues (docs/api.md 23.5,
+ * 23.6). Declared in handlers.h, with what the other handlers of this folder share. The
+ * entries are in claimd/testapi/history.h.
+ */
 #include "api/response.h"
 #include "api/testapi/handlers.h"
 #include "api/wire/query.h"

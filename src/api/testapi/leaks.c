@@ -1,4 +1,7 @@
-/* Messages and claims that tests have left behind (docs/api.md 23.8). */
+/*
+ * leaks: finds messages and claims that tests have left behind (docs/api.md 23.8).
+ * Declared in handlers.h. It checks queue after queue, in slices.
+ */
 #include "api/response.h"
 #include "api/testapi/handlers.h"
 #include "api/wire/query.h"

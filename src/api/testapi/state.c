@@ -1,4 +1,8 @@
-/* The whole state of a project, for tests: reset, show and replace (docs/api.md 23.3, 23.4). */
+/*
+ * state: resets, shows and replaces the whole state of a project, for tests
+ * (docs/api.md 23.3, 23.4). Declared in handlers.h. Read claimd/api/dump.h and state.h
+ * next.
+ */
 #include "api/state.h"
 #include "api/response.h"
 #include "api/testapi/handlers.h"
