@@ -110,7 +110,7 @@ struct exchange {
     enum api_next next_step; /* the result of the API in the fiber */
     struct buf body;         /* of the request */
     uint64_t received;       /* bytes of body, kept or discarded */
-    uint64_t sent_before;    /* TCP: sent_bytes() when the exchange was suspended */
+    uint64_t sent_before;    /* TCP: socket_sent_bytes() when the exchange was suspended */
     struct bytes raw_target; /* in libmicrohttpd's memory, until it decodes the target */
     struct bytes client_id, traceparent; /* for the log; from the arena, or absent */
     struct bytes forwarded;              /* X-Forwarded-For of a proxy; likewise */
