@@ -126,7 +126,8 @@ uuid_read_canonical(struct bytes text, uint64_t halves[2])
     return true;
 }
 
-/* Reads a UUID as Zaqar does: 32 hexadecimal digits, besides a prefix, braces and hyphens. */
+/* Reads a UUID as Zaqar does: 32 hexadecimal digits, besides a prefix, braces and
+ * hyphens. */
 static bool
 uuid_read(struct bytes text, uint64_t halves[2])
 {
@@ -238,8 +239,8 @@ cut_port(struct bytes host)
 }
 
 /*
- * A name of the DNS neither consists of digits and dots nor has brackets. So a browser reads such a
- * host as an address. The host may have a port.
+ * A name of the DNS neither consists of digits and dots nor has brackets. So a browser
+ * reads such a host as an address. The host may have a port.
  */
 static bool
 is_ipv4(struct bytes host)

@@ -1,6 +1,7 @@
 /*
- * caller: checks of single headers and names (docs/api.md 3.1 to 3.5). Headers come as in struct
- * request: absent if not sent. check.c calls the checks in the order of the contract.
+ * caller: checks of single headers and names (docs/api.md 3.1 to 3.5). Headers come as in
+ * struct request: absent if not sent. check.c calls the checks in the order of the
+ * contract.
  *
  *   Cost     O(length of the header)
  *   Memory   none
@@ -26,16 +27,17 @@ enum status caller_accept(struct bytes accept);
 bool caller_names_type(struct bytes accept, struct bytes type);
 
 /*
- * Reads the client as a number for `echo`: equal for every spelling of the same UUID (strict), or
- * for the same text (not strict). ST_MISSING_CLIENT_ID, ST_BAD_CLIENT_ID.
+ * Reads the client as a number for `echo`: equal for every spelling of the same UUID
+ * (strict), or for the same text (not strict). ST_MISSING_CLIENT_ID, ST_BAD_CLIENT_ID.
  */
 enum status
 caller_client(struct bytes client_id, const struct api_limits *limits, uint64_t *out);
 
 /*
- * Checks a project. ST_MISSING_PROJECT, ST_EMPTY_PROJECT. If it is too long: ST_BAD_QUEUE_NAME
- * where the path names a queue, else ST_BAD_PROJECT. In API v1 an absent project is the one with
- * the empty name, so v1 does not call this without a project.
+ * Checks a project. ST_MISSING_PROJECT, ST_EMPTY_PROJECT. If it is too long:
+ * ST_BAD_QUEUE_NAME where the path names a queue, else ST_BAD_PROJECT. In API v1 an
+ * absent project is the one with the empty name, so v1 does not call this without a
+ * project.
  */
 enum status caller_project(struct bytes project, bool names_queue);
 

@@ -29,7 +29,8 @@ is_within(struct bytes list, struct bytes path)
     return false;
 }
 
-/* A request with a signature, even an empty one, is admitted by its signature or not at all. */
+/* A request with a signature, even an empty one, is admitted by its signature or not at
+ * all. */
 static enum status
 check_signature(struct context *ctx)
 {
@@ -112,8 +113,8 @@ named_project(const struct context *ctx)
 }
 
 /*
- * Reads the token from X-Auth-Token, or else from Authorization. A proxy may keep a password or a token of its
- * own in Authorization.
+ * Reads the token from X-Auth-Token, or else from Authorization. A proxy may keep a
+ * password or a token of its own in Authorization.
  */
 static enum status
 find_token(struct context *ctx, struct bytes *out)
@@ -147,13 +148,14 @@ check_host(struct context *ctx, struct bytes allowed)
 }
 
 /*
- * A browser sends the site of its page in Origin. A page of another site can make a browser send
- * requests that need no header, such as a claim of API v1. So claimd refuses a foreign origin
- * without a token. A client certificate does not help, because the browser sends it for every page.
+ * A browser sends the site of its page in Origin. A page of another site can make a
+ * browser send requests that need no header, such as a claim of API v1. So claimd refuses
+ * a foreign origin without a token. A client certificate does not help, because the
+ * browser sends it for every page.
  *
- * Behind a proxy that replaces Host, the browser's Sec-Fetch-Site says that the page is of this site. No page
- * can set it. A link, a picture or a script of another site comes without Origin, but browsers say
- * "cross-site" there.
+ * Behind a proxy that replaces Host, the browser's Sec-Fetch-Site says that the page is
+ * of this site. No page can set it. A link, a picture or a script of another site comes
+ * without Origin, but browsers say "cross-site" there.
  */
 static enum status
 check_origin(struct context *ctx)
@@ -193,8 +195,8 @@ refuse_access(struct context *ctx, enum status st)
 }
 
 /*
- * Refuses a request without a valid token at once. If the token is valid but does not permit the
- * request, check_project() refuses it later, in the order of the contract.
+ * Refuses a request without a valid token at once. If the token is valid but does not
+ * permit the request, check_project() refuses it later, in the order of the contract.
  */
 static enum status
 check_access(struct context *ctx)
@@ -276,7 +278,8 @@ check_stub_token(struct context *ctx)
     return st;
 }
 
-/* A guarded request has no project, so it is refused here. A token of the stub has a project. */
+/* A guarded request has no project, so it is refused here. A token of the stub has a
+ * project. */
 static enum status
 check_guarded(struct context *ctx)
 {
@@ -314,7 +317,8 @@ check_token(struct context *ctx)
         return ST_OK;
     if (ctx->access != NULL)
         return check_access(ctx);
-    /* Without a token, claimd believes the headers, unless the stub has a list of users. */
+    /* Without a token, claimd believes the headers, unless the stub has a list of
+     * users. */
     return requires_stub_token(ctx) ||
                    (ctx->auth != NULL && ctx->req->headers[API_HEADER_AUTH_TOKEN].len > 0)
                ? check_stub_token(ctx)

@@ -44,7 +44,8 @@ context_refuse(struct context *ctx, enum status st, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args); /* a longer one is cut */
     va_end(args);
-    /* Without memory the detail is absent, and the response has the text of the status. */
+    /* Without memory the detail is absent, and the response has the text of the
+     * status. */
     ctx->detail = arena_copy(ctx->req->arena, bytes_str(text));
     return st;
 }

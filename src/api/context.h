@@ -1,8 +1,9 @@
 /*
  * context: a request on its way through the API, the argument of handlers.
  *
- * dispatch.c fills it in, in the order of the checks (docs/api.md 3.1). A handler finds all checks
- * made that every request needs, writes its response to `res`, and returns a status.
+ * dispatch.c fills it in, in the order of the checks (docs/api.md 3.1). A handler finds
+ * all checks made that every request needs, writes its response to `res`, and returns a
+ * status.
  *
  *   Memory   texts come from the request's arena
  *   Threads  a context belongs to one call of api_handle()
@@ -85,7 +86,8 @@ enum status context_refuse(struct context *ctx, enum status st, const char *form
 /* ST_NOT_FOUND: the request's queue or topic does not exist. */
 enum status context_refuse_queue(struct context *ctx);
 
-/* ST_NOT_FOUND: the request's queue or topic has no such `item` ("claim") with the request's id. */
+/* ST_NOT_FOUND: the request's queue or topic has no such `item` ("claim") with the
+ * request's id. */
 enum status context_refuse_id(struct context *ctx, const char *item, bool may_expire);
 
 /* ST_TOO_LARGE if the body is longer than `max` bytes, the value of the option. */
@@ -103,7 +105,8 @@ void context_warn_member(struct context *ctx, struct bytes name, const char *con
 
 /* ------------------------------------------------------------------ parameters */
 
-/* query_limit(), query_bool() and query_list(), with an explanation. `option` sets `max`; NULL: none. */
+/* query_limit(), query_bool() and query_list(), with an explanation. `option` sets `max`;
+ * NULL: none. */
 enum status context_read_limit(struct context *ctx, const char *name, int64_t max,
                                const char *option, size_t *out);
 enum status context_read_bool(struct context *ctx, const char *name, bool *out);
@@ -118,11 +121,13 @@ enum status context_read_list(struct context *ctx, const char *name, int64_t max
 /* "queue" or "topic". */
 const char *context_noun(const struct context *ctx);
 
-/* Makes links begin with the prefix, `base`, and a project unless it is empty. ST_NO_MEMORY. */
+/* Makes links begin with the prefix, `base`, and a project unless it is empty.
+ * ST_NO_MEMORY. */
 enum status
 context_set_base(struct context *ctx, struct bytes base, struct bytes project);
 
-/* base + "/queues/" or "/topics/" + name + tail + id, which may be absent. NULL without memory. */
+/* base + "/queues/" or "/topics/" + name + tail + id, which may be absent. NULL without
+ * memory. */
 char *context_path(const struct context *ctx, const char *tail, struct bytes id);
 
 /* The form of messages of the request's queue, outside of claims. ST_NO_MEMORY. */

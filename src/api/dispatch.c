@@ -33,7 +33,7 @@
 #include "api/wire/query.h"
 #include "claimd/base/invariant.h"
 
-/* ------------------------------------------------------------------ finding the resource */
+/* -------------------------------------------------------------- finding the resource */
 
 static const struct served *
 find_version(const struct api *api, const struct path *path)
@@ -76,8 +76,8 @@ refuse_version(struct context *ctx, const struct path *path)
 }
 
 /*
- * Refuses the beginning of another path in the place of a project. A client makes such a path if it
- * appends "/v2/queues/..." to a base URL that ends with the version.
+ * Refuses the beginning of another path in the place of a project. A client makes such a
+ * path if it appends "/v2/queues/..." to a base URL that ends with the version.
  */
 static enum status
 refuse_root_as_project(struct context *ctx)
@@ -96,8 +96,8 @@ refuse_root_as_project(struct context *ctx)
 }
 
 /*
- * Cuts the project out of the path. Hrefs have it at the same place (ctx->base), and begin with the
- * prefix that a proxy has cut off.
+ * Cuts the project out of the path. Hrefs have it at the same place (ctx->base), and
+ * begin with the prefix that a proxy has cut off.
  */
 static enum status
 read_base(struct context *ctx, struct path *path)
@@ -190,8 +190,9 @@ find_resource(const struct api *api, struct context *ctx)
 /* ------------------------------------------------------------------ responding */
 
 /*
- * Adds Content-Location, for the routes that promise it: path and query as sent. If it does not fit
- * into the head, it is left out, because a shorter one would name another resource.
+ * Adds Content-Location, for the routes that promise it: path and query as sent. If it
+ * does not fit into the head, it is left out, because a shorter one would name another
+ * resource.
  */
 static enum status
 locate_content(struct context *ctx)
@@ -217,9 +218,9 @@ locate_content(struct context *ctx)
 }
 
 /*
- * Finds and checks the route of a request, and runs it. Reads the parameters before the checks,
- * because a parameter may decide the action. Too many parameters are refused after the checks, as
- * the contract says.
+ * Finds and checks the route of a request, and runs it. Reads the parameters before the
+ * checks, because a parameter may decide the action. Too many parameters are refused
+ * after the checks, as the contract says.
  */
 static enum status
 route_and_run(const struct api *api, struct context *ctx)
@@ -255,8 +256,8 @@ route_and_run(const struct api *api, struct context *ctx)
     return st == ST_OK ? locate_content(ctx) : st;
 }
 
-/* Warns of parameters that the handler has not read, and suggests those that it asked for. In a
- * listing of queues, the others are filters. */
+/* Warns of parameters that the handler has not read, and suggests those that it asked
+ * for. In a listing of queues, the others are filters. */
 static void
 warn_parameters(struct context *ctx)
 {
@@ -305,8 +306,8 @@ run_handler(struct context *ctx)
 }
 
 /*
- * Makes the response of a view an event of a stream. If the project has too many waiting requests,
- * the response is that of one moment.
+ * Makes the response of a view an event of a stream. If the project has too many waiting
+ * requests, the response is that of one moment.
  */
 static void
 make_event(struct context *ctx)

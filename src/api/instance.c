@@ -26,7 +26,8 @@ enable_version(struct api *api, const struct version *version, struct served *ou
     return resources_build(api->config.mem, version->routes, &out->resources);
 }
 
-/* Enables the versions that are configured, newest first, because it has the most clients. */
+/* Enables the versions that are configured, newest first, because it has the most
+ * clients. */
 static enum status
 enable_versions(struct api *api)
 {

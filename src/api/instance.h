@@ -1,5 +1,6 @@
 /*
- * instance: an API, with the versions that it serves. claimd/api/api.h opens and frees it.
+ * instance: an API, with the versions that it serves. claimd/api/api.h opens and frees
+ * it.
  *
  *   Threads  any, once the API is open
  */

@@ -1,7 +1,7 @@
 /*
- * key: the Idempotency-Key of a request (docs/api.md 27). The store keeps the keys of requests that
- * had an effect (store/key.h). An api keeps those that run: a second request with the same key is
- * refused until the first one is done.
+ * key: the Idempotency-Key of a request (docs/api.md 27). The store keeps the keys of
+ * requests that had an effect (store/key.h). An api keeps those that run: a second
+ * request with the same key is refused until the first one is done.
  *
  *   Cost     of a request without the header: one comparison
  *   Memory   a request with a key has 64 bytes until it ends
@@ -31,8 +31,8 @@ key_is_sent(const struct context *ctx)
 enum status key_read(struct context *ctx);
 
 /*
- * Sets ctx->op.key if the request has a key. A handler calls it when it has read its input.
- * ST_BAD_VALUE with a reason; ST_KEY_RUNNING; ST_NO_MEMORY.
+ * Sets ctx->op.key if the request has a key. A handler calls it when it has read its
+ * input. ST_BAD_VALUE with a reason; ST_KEY_RUNNING; ST_NO_MEMORY.
  */
 static inline enum status
 key_begin(struct context *ctx)

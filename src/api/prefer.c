@@ -1,6 +1,7 @@
 #include "api/prefer.h"
 
-/* Cuts *rest at the next `mark` outside of quoted strings, and returns the part before it. */
+/* Cuts *rest at the next `mark` outside of quoted strings, and returns the part before
+ * it. */
 static struct bytes
 cut_unquoted(struct bytes *rest, char mark)
 {

@@ -9,8 +9,9 @@
 #include "claimd/base/bytes.h"
 
 /*
- * The seconds of `wait` in the header Prefer (RFC 7240). 0 if there is none, or if it is not a
- * whole number. The first `wait` counts. INT64_MAX if the number is larger. header: may be absent.
+ * The seconds of `wait` in the header Prefer (RFC 7240). 0 if there is none, or if it is
+ * not a whole number. The first `wait` counts. INT64_MAX if the number is larger. header:
+ * may be absent.
  */
 int64_t prefer_wait(struct bytes header);
 

@@ -12,9 +12,9 @@
 #define PROBLEM_SPACE 256
 
 /*
- * Makes res the response for a status other than ST_OK. Of its headers it keeps only Allow, and
- * with 409 Location. detail: explains this case; absent: the text of the status. Without memory, it
- * writes a prepared 503 that fits PROBLEM_SPACE.
+ * Makes res the response for a status other than ST_OK. Of its headers it keeps only
+ * Allow, and with 409 Location. detail: explains this case; absent: the text of the
+ * status. Without memory, it writes a prepared 503 that fits PROBLEM_SPACE.
  */
 void problem_write(struct response *res, enum status st, struct bytes detail);
 

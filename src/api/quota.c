@@ -186,7 +186,8 @@ tenant_lock(struct quotas *q, struct bytes project, int64_t now_ms, struct part 
 
 /* ------------------------------------------------------------------ requests */
 
-/* Fills the bucket for the time since the last request, and uses a token. False without one. */
+/* Fills the bucket for the time since the last request, and uses a token. False without
+ * one. */
 static bool
 use_token(struct api_tenant *t, int64_t rate, int64_t now_ms)
 {

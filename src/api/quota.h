@@ -1,10 +1,10 @@
 /*
- * quota: limits of a project (docs/api.md 16): requests per second, connections, and long-polling
- * requests. The store limits what a project stores.
+ * quota: limits of a project (docs/api.md 16): requests per second, connections, and
+ * long-polling requests. The store limits what a project stores.
  *
- * A token bucket with the tokens of one second limits the requests. A tenant is the structure of a
- * project. A tenant without connections and waiters is freed after a second without requests, when
- * another tenant is made.
+ * A token bucket with the tokens of one second limits the requests. A tenant is the
+ * structure of a project. A tenant without connections and waiters is freed after a
+ * second without requests, when another tenant is made.
  *
  *   Memory   about 200 bytes for an active project; nothing while no limit is set
  *   Cost     without limits one read of an atomic; else O(1) and a lock, one of sixteen
@@ -39,8 +39,8 @@ enum status quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
 void quotas_disconnect(struct api_connection *connection);
 
 /*
- * Counts a request that is about to wait. *tenant is for quotas_wait_end(); NULL without a limit.
- * ST_PROJECT_WAITERS, ST_NO_MEMORY.
+ * Counts a request that is about to wait. *tenant is for quotas_wait_end(); NULL without
+ * a limit. ST_PROJECT_WAITERS, ST_NO_MEMORY.
  */
 enum status quotas_wait_begin(struct quotas *q, struct bytes project, int64_t now_ms,
                               struct api_tenant **tenant);

@@ -14,7 +14,8 @@
 /* True if the client accepts a stream of events (docs/api.md 26.6). */
 bool request_asks_for_stream(const struct request *req);
 
-/* Adds a header. Borrows the value, which lives as long as the arena: RESPONSE_VALUE_MAX. */
+/* Adds a header. Borrows the value, which lives as long as the arena:
+ * RESPONSE_VALUE_MAX. */
 void response_add_header(struct context *ctx, const char *name, const char *value);
 
 /* The same with a copy of the value. ST_NO_MEMORY. */
@@ -24,7 +25,8 @@ response_copy_header(struct context *ctx, const char *name, struct bytes value);
 /* Adds Location with this path. ST_NO_MEMORY. */
 enum status response_add_location(struct context *ctx, const char *tail, struct bytes id);
 
-/* Complete the response: without a body, with the JSON or with this type in res->body. ST_OK. */
+/* Complete the response: without a body, with the JSON or with this type in res->body.
+ * ST_OK. */
 enum status response_empty(struct context *ctx, int code);
 enum status response_json(struct context *ctx, int code);
 enum status response_typed(struct context *ctx, int code, const char *type);

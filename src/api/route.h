@@ -1,19 +1,20 @@
 /*
  * route: from a path and a method to a handler.
  *
- * A version of the API is a table of rows (pattern, method, handler). api_new() builds resources
- * from the rows: one for each pattern, with its segments, its rows by method, and its Allow header.
+ * A version of the API is a table of rows (pattern, method, handler). api_new() builds
+ * resources from the rows: one for each pattern, with its segments, its rows by method,
+ * and its Allow header.
  *
- * If a parameter changes the action of a request, the request has a row whose pattern names the
- * parameter:
+ * If a parameter changes the action of a request, the request has a row whose pattern
+ * names the parameter:
  *
  *     ROUTE("/v2/queues/{queue}/messages", DELETE, ..., MESSAGES_DELETE_ALL, ...),
  *     ROUTE("/v2/queues/{queue}/messages?pop", DELETE, ..., MESSAGES_POP, ...),
  *
  * Requests with `pop` use the second row, and others the first one.
  *
- * path_split() cuts a path at its slashes before it decodes the segments. So "%2F" never makes
- * another segment, and no resource has a segment with a slash.
+ * path_split() cuts a path at its slashes before it decodes the segments. So "%2F" never
+ * makes another segment, and no resource has a segment with a slash.
  *
  *   Cost     finding a resource: a few comparisons of lengths and words; no allocation
  *            unless a segment is percent-encoded
@@ -29,8 +30,9 @@ struct context;
 struct query;
 
 /*
- * Handles a request and writes its response. A status other than ST_OK becomes a problem document.
- * After ST_AGAIN and ST_WAIT it is called again, and finds its progress in ctx->progress.
+ * Handles a request and writes its response. A status other than ST_OK becomes a problem
+ * document. After ST_AGAIN and ST_WAIT it is called again, and finds its progress in
+ * ctx->progress.
  */
 typedef enum status handler_fn(struct context *ctx);
 
@@ -74,7 +76,8 @@ struct route {
         NULL, METHOD_OTHER, NULL, ACTION_OPEN, 0, NULL                                   \
     }
 
-/* Version, project, "queues", queue, "subscriptions", id, "confirm", and the end behind a slash. */
+/* Version, project, "queues", queue, "subscriptions", id, "confirm", and the end behind a
+ * slash. */
 #define PATH_DEPTH_MAX 8
 
 /* A path in pieces: "/v2/queues/" has three, the last one empty. */
@@ -100,8 +103,8 @@ struct route_resources {
 };
 
 /*
- * Builds the resources of a table. The rows of a path are side by side, and a row without a
- * parameter comes first. ST_NO_MEMORY.
+ * Builds the resources of a table. The rows of a path are side by side, and a row without
+ * a parameter comes first. ST_NO_MEMORY.
  */
 enum status
 resources_build(struct mem *mem, const struct route *rows, struct route_resources *out);
@@ -115,21 +118,22 @@ const struct resource *
 resource_find(const struct route_resources *resources, const struct path *path);
 
 /*
- * The row for a request of this method with these parameters. NULL if the resource lacks the
- * method.
+ * The row for a request of this method with these parameters. NULL if the resource lacks
+ * the method.
  */
 const struct route *
 resource_route(const struct resource *r, enum method method, const struct query *query);
 
 /*
- * Cuts the project out of /{version}/{project}/queues/... (or topics). False if the path has none.
- * "queues" and "topics" right behind the version are never a project.
+ * Cuts the project out of /{version}/{project}/queues/... (or topics). False if the path
+ * has none. "queues" and "topics" right behind the version are never a project.
  */
 bool path_cut_project(struct path *path, struct bytes *raw, struct bytes *project);
 
 /*
- * Drops a slash at the end of a path, and returns true if there was one. It stays behind a version,
- * which has its home document there, and behind "queues" and "topics", where an empty name begins.
+ * Drops a slash at the end of a path, and returns true if there was one. It stays behind
+ * a version, which has its home document there, and behind "queues" and "topics", where
+ * an empty name begins.
  */
 bool path_drop_slash(struct path *path);
 

@@ -81,8 +81,11 @@ struct snapshots {
 
 enum { ROWS_A_CALL = 64, ROWS_A_SLICE = 512, SELECTIONS_KEPT = 32 };
 
-/* While a request builds the next snapshot, others use one of this age, but none that is left from earlier
- * viewers. BUILD_WAIT_MS: then a request takes turns until the build ends. */
+/*
+ * While a request builds the next snapshot, others use one of this age, but none that is
+ * left from earlier viewers. BUILD_WAIT_MS: then a request takes turns until the build
+ * ends.
+ */
 enum { SNAPSHOT_OLDEST_MS = 5 * SNAPSHOT_LIFE_MS, BUILD_WAIT_MS = 30000 };
 
 static bool
@@ -288,7 +291,8 @@ read_slice(struct snapshot *s, struct bytes project, struct store *store,
     return st;
 }
 
-/* True if the snapshot is younger than this by both clocks. A test may stop or set that of the store. */
+/* True if the snapshot is younger than this by both clocks. A test may stop or set that
+ * of the store. */
 static bool
 is_young(const struct snapshot *s, int64_t now_ms, int64_t real_ms, int64_t most_ms)
 {
@@ -298,8 +302,8 @@ is_young(const struct snapshot *s, int64_t now_ms, int64_t real_ms, int64_t most
 
 /* ------------------------------------------------------------------ tables */
 
-/* Moves tables that no request uses to a list: those with an old snapshot, and the oldest ones that are too
- * many. */
+/* Moves tables that no request uses to a list: those with an old snapshot, and the oldest
+ * ones that are too many. */
 static void
 tables_trim(struct snapshots *all, int64_t now_ms, int64_t real_ms, struct list *out)
 {
@@ -344,7 +348,8 @@ table_find(struct snapshots *all, struct bytes project)
     return table;
 }
 
-/* Wakes the request that has waited longest. It calls snapshot_use() or snapshot_leave(). */
+/* Wakes the request that has waited longest. It calls snapshot_use() or
+ * snapshot_leave(). */
 static void
 table_wake_one(struct snapshot_table *table, struct wakeups *wakeups)
 {
@@ -426,8 +431,9 @@ table_enter(struct snapshot_table *table, struct progress *progress)
 }
 
 /*
- * The present snapshot if it is young enough, or newer than the wait of this request. Otherwise the request
- * builds the next one: ST_OK without a snapshot. ST_WAIT, ST_AGAIN: another one builds. ST_NO_MEMORY.
+ * The present snapshot if it is young enough, or newer than the wait of this request.
+ * Otherwise the request builds the next one: ST_OK without a snapshot. ST_WAIT, ST_AGAIN:
+ * another one builds. ST_NO_MEMORY.
  */
 static enum status
 find_present(struct snapshots *all, struct bytes project, int64_t now_ms, int64_t real_ms,

@@ -1,6 +1,6 @@
 /*
- * snapshot: a table of the queues of a project, or of all projects, at about one moment, which all
- * viewers of a page share.
+ * snapshot: a table of the queues of a project, or of all projects, at about one moment,
+ * which all viewers of a page share.
  *
  * A table is built in slices by the requests for it. snapshot.c has the steps.
  *
@@ -8,13 +8,16 @@
  *        ^                          |    ^
  *        +--- none waits -- snapshot_leave() -- one waits --+
  *
- * A selection (an order, a project, a part of the names) is made once for each table and kept with it.
+ * A selection (an order, a project, a part of the names) is made once for each table and
+ * kept with it.
  *
- *   Cost     making: O(queues) of the store's survey, in slices. A selection: O(queues * log queues),
- *            the first time. Reading a row: O(1)
- *   Memory   about 150 bytes for each queue, at most SNAPSHOT_ROWS, in the budget, twice during a
- *            build. Tables of SNAPSHOT_TABLES projects stay, the others are freed when a build ends
- *   Threads  any. A snapshot does not change, apart from its selections, which its lock protects
+ *   Cost     making: O(queues) of the store's survey, in slices. A selection: O(queues *
+ *            log queues), the first time. Reading a row: O(1)
+ *   Memory   about 150 bytes for each queue, at most SNAPSHOT_ROWS, in the budget, twice
+ *            during a build. Tables of SNAPSHOT_TABLES projects stay, the others are
+ *            freed when a build ends
+ *   Threads  any. A snapshot does not change, apart from its selections, which its lock
+ *            protects
  */
 #ifndef API_SNAPSHOT_H
 #define API_SNAPSHOT_H
@@ -26,7 +29,8 @@ enum { SNAPSHOT_ROWS = 50000, SNAPSHOT_LIFE_MS = 1000, SNAPSHOT_TABLES = 64 };
 
 enum queue_sort { SORT_OLDEST_READY, SORT_READY, SORT_CLAIMED, SORT_NAME, QUEUE_SORTS };
 
-/* The key of a queue in an order, the smallest one first. It does not change while time passes. */
+/* The key of a queue in an order, the smallest one first. It does not change while time
+ * passes. */
 uint64_t queue_sort_key(enum queue_sort sort, bool has_oldest, int64_t posted_ms,
                         const struct store_population *here);
 
@@ -40,10 +44,11 @@ enum status snapshots_new(struct mem *mem, struct snapshots **out);
 void snapshots_free(struct snapshots *all);
 
 /*
- * Returns the present snapshot of a project (absent: of all), in use until snapshot_release(). Call again
- * with the same progress after ST_AGAIN (a slice is done, or another request builds) and ST_WAIT (another
- * request builds, and notifies the listener of `waiting`, which is NULL for a request that must not wait).
- * real_ms: the time by a clock that no test stops. ST_NO_MEMORY, and statuses of the store.
+ * Returns the present snapshot of a project (absent: of all), in use until
+ * snapshot_release(). Call again with the same progress after ST_AGAIN (a slice is done,
+ * or another request builds) and ST_WAIT (another request builds, and notifies the
+ * listener of `waiting`, which is NULL for a request that must not wait). real_ms: the
+ * time by a clock that no test stops. ST_NO_MEMORY, and statuses of the store.
  */
 enum status snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
                          int64_t real_ms, struct bytes project, struct progress *progress,
@@ -62,7 +67,8 @@ int64_t snapshot_ms(const struct snapshot *s);
 /* Queues of the project, or of all. *complete: the snapshot has all of them. */
 uint64_t snapshot_total(const struct snapshot *s, bool *complete);
 
-/* The queues of a project (absent: of all) whose names have a part (absent: any), in an order. */
+/* The queues of a project (absent: of all) whose names have a part (absent: any), in an
+ * order. */
 struct snapshot_selection {
     /* Valid until snapshot_release() and snapshot_selection_end(). */
     const uint32_t *rows;

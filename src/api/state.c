@@ -61,7 +61,8 @@ compare_names(const void *a, const void *b)
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-/* Gives messages of a batch whose claims have the same name one claim, that of the first. */
+/* Gives messages of a batch whose claims have the same name one claim, that of the
+ * first. */
 static enum status
 join_claims(struct record_load *l, struct record_line *first, size_t count)
 {
@@ -238,7 +239,8 @@ compare_queues(const struct record_line *a, const struct record_line *b)
     return order != 0 ? order : bytes_compare(x->name, y->name);
 }
 
-/* Orders the lines of a queue: the queue, its messages, its subscriptions, each by line. */
+/* Orders the lines of a queue: the queue, its messages, its subscriptions, each by
+ * line. */
 static int
 compare_lines(const void *a, const void *b)
 {
@@ -319,8 +321,8 @@ find_dead_letter_queue(const struct checked_queue *at, struct checked_queue *all
 }
 
 /*
- * Refuses two lines for one queue, and cycles of dead-letter queues. A walk ends at a queue of an
- * earlier walk, so each queue is visited once.
+ * Refuses two lines for one queue, and cycles of dead-letter queues. A walk ends at a
+ * queue of an earlier walk, so each queue is visited once.
  */
 static enum status
 check_queues(struct record_load *l)
@@ -447,8 +449,8 @@ bytes_of_record(const struct store_record *r)
 }
 
 /*
- * True if there is memory for the new state, and for a second copy of the old one. The old bodies
- * stay pinned until the end.
+ * True if there is memory for the new state, and for a second copy of the old one. The
+ * old bodies stay pinned until the end.
  */
 static bool
 has_capacity(const struct record_load *l, const struct old_slice *old)

@@ -1,8 +1,8 @@
 /*
  * steps: the steps of a request that the test API wraps (docs/api.md 23).
  *
- * An api has the plain steps of dispatch.c. With the test API it has those of testapi/decorator.c, which
- * call the plain ones.
+ * An api has the plain steps of dispatch.c. With the test API it has those of
+ * testapi/decorator.c, which call the plain ones.
  *
  *   Threads  any, once the API is open
  */

@@ -1,8 +1,8 @@
 /*
  * version: the differences between the versions of the API.
  *
- * All versions share the handlers and the store. A version is a table of routes, and flags for the
- * form of requests and responses.
+ * All versions share the handlers and the store. A version is a table of routes, and
+ * flags for the form of requests and responses.
  *
  *   Threads  any: constant
  */

@@ -9,7 +9,8 @@
 
 /* ------------------------------------------------------------------ shared rows */
 
-/* The claims of a queue. `located`: flags of responses. v: end of the names of operations. */
+/* The claims of a queue. `located`: flags of responses. v: end of the names of
+ * operations. */
 #define CLAIM_ROUTES(queue, located, v)                                                  \
     ROUTE(queue "/claims", POST, handle_claim_create, CLAIMS_CREATE, 0,                  \
           "claimMessages" v),                                                            \
@@ -20,7 +21,8 @@
         ROUTE(queue "/claims/{id}", DELETE, handle_claim_release, CLAIMS_DELETE, 0,      \
               "releaseClaim" v)
 
-/* The messages of a queue or a topic. `client`: flags of requests that need a Client-ID. */
+/* The messages of a queue or a topic. `client`: flags of requests that need a
+ * Client-ID. */
 #define MESSAGE_ROUTES(path, client, located, v)                                         \
     ROUTE(path "/messages/{id}", GET, handle_message_get, MESSAGES_GET, located,         \
           "getMessage" v),                                                               \
@@ -59,7 +61,7 @@
         ROUTE(path "/subscriptions/{id}/confirm", PUT, handle_subscription_confirm,      \
               SUBSCRIPTION_CONFIRM, 0, "confirmSubscription" of)
 
-/* ------------------------------------------------------------------ v2: docs/api.md 6 to 9, 18, 19 */
+/* ---------------------------------------------------- v2: docs/api.md 6 to 9, 18, 19 */
 
 #define V2       "/v2"
 #define QUEUE_V2 V2 "/queues/{queue}"
@@ -99,7 +101,7 @@ const struct version version_v2 = {
     .metadata_defaults = true,
 };
 
-/* ------------------------------------------------------------------ v1.1: docs/api.md 13 */
+/* -------------------------------------------------------------- v1.1: docs/api.md 13 */
 
 #define V1_1       "/v1.1"
 #define QUEUE_V1_1 V1_1 "/queues/{queue}"
@@ -139,7 +141,7 @@ const struct version version_v1_1 = {
     .message = MESSAGE_FULL,
 };
 
-/* ------------------------------------------------------------------ v1: docs/api.md 14 */
+/* ---------------------------------------------------------------- v1: docs/api.md 14 */
 
 #define V1       "/v1"
 #define QUEUE_V1 V1 "/queues/{queue}"
@@ -185,7 +187,7 @@ const struct version version_v1 = {
     .queues_must_exist = true,
 };
 
-/* ------------------------------------------------------------------ claimd: docs/api.md 11.3, 18.7 */
+/* ---------------------------------------------------- claimd: docs/api.md 11.3, 18.7 */
 
 #define PROGRESS       "/claimd/queues/{queue}/subscriptions"
 #define TOPIC_PROGRESS "/claimd/topics/{topic}/subscriptions"
@@ -233,7 +235,7 @@ const struct version version_claimd = {
     .message = MESSAGE_FULL,
 };
 
-/* ------------------------------------------------------------------ operators: docs/api.md 24 */
+/* --------------------------------------------------------- operators: docs/api.md 24 */
 
 static const struct route routes_operator[] = {
     ROUTE("/claimd/dump", GET, handle_dump, STATE_DUMP, ROUTE_GUARDED | ROUTE_OWN_FORM,
@@ -249,7 +251,7 @@ const struct version version_operator = {
     .open = true,
 };
 
-/* ------------------------------------------------------------------ the page: docs/api.md 29 */
+/* ---------------------------------------------------------- the page: docs/api.md 29 */
 
 static const struct route routes_ui[] = {
     ROUTE("/claimd/ui", GET, handle_ui, OPEN, ROUTE_OWN_FORM, "showPage"),

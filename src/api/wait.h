@@ -3,7 +3,8 @@
  *
  *     wait_begin()                            may the request wait, and how long?
  *     ctx->op.waiter = wait_waiter(ctx, i)    for the store's operation on the i-th queue
- *     return wait_result(ctx, ...)            no messages: ST_WAIT, or ST_OK without waiting
+ *     return wait_result(ctx, ...)            no messages: ST_WAIT, or ST_OK without
+ *                                             waiting
  *     wait_done()                             at the end of the request
  *
  * http/respond.c has the other half: the request that is suspended.
@@ -28,8 +29,9 @@ struct store_waiter *wait_waiter(const struct context *ctx, size_t i);
 bool wait_abandoned(const struct context *ctx);
 
 /*
- * The result without a message: ST_WAIT; ST_OK if the request does not wait; ST_PROJECT_WAITERS if
- * it wants to but must not. queued: the waiters are in the wait queues of all queues (op.waits).
+ * The result without a message: ST_WAIT; ST_OK if the request does not wait;
+ * ST_PROJECT_WAITERS if it wants to but must not. queued: the waiters are in the wait
+ * queues of all queues (op.waits).
  */
 enum status wait_result(const struct context *ctx, bool queued);
 

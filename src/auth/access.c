@@ -182,7 +182,8 @@ refuse_two_identities(struct reason *why)
                        "the request has both a certificate and a token. Send only one");
 }
 
-/* Finds the line of the token (digest; NULL: there is none) or the certificate of a request. */
+/* Finds the line of the token (digest; NULL: there is none) or the certificate of a
+ * request. */
 static enum status
 identify_line(const struct access *a, const struct token_digest *digest,
               const struct access_request *r, const struct token_line **out,
@@ -204,7 +205,8 @@ identify_line(const struct access *a, const struct token_digest *digest,
     return ST_OK;
 }
 
-/* Identifies and checks the caller. The texts of *out are valid until the lock is released. */
+/* Identifies and checks the caller. The texts of *out are valid until the lock is
+ * released. */
 static enum status
 check_local_caller(const struct access *a, const struct token_digest *digest,
                    const struct access_request *r, struct access_caller *out,

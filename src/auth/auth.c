@@ -146,8 +146,9 @@ auth_admit(const struct auth *auth, struct bytes user, struct bytes password,
  *
  *     claimd.HASH.END.USER.PROJECT
  *
- * HASH is the keyed hash of the text after its dot, in 16 digits. END is the time of the end in ms, in 16
- * digits. USER and PROJECT are the bytes of these names. All are in lower-case hexadecimal.
+ * HASH is the keyed hash of the text after its dot, in 16 digits. END is the time of the
+ * end in ms, in 16 digits. USER and PROJECT are the bytes of these names. All are in
+ * lower-case hexadecimal.
  */
 static const struct bytes prefix = BYTES_LIT("claimd");
 

@@ -37,7 +37,8 @@ struct keystone {
     int64_t reported_ms;
 };
 
-/* A caller that waits for a check, on the stack of the caller. It is invalid after the wake-up. */
+/* A caller that waits for a check, on the stack of the caller. It is invalid after the
+ * wake-up. */
 struct waiter {
     struct waiter *next;
     struct fiber *fiber;     /* parked; NULL: the calling thread does the check */
@@ -304,8 +305,8 @@ token_is_valid(struct bytes token)
     return token.len > 0 && token.len <= KEYSTONE_TOKEN_MAX;
 }
 
-/* Submits a check to the executor. Tokens that Keystone has accepted before go first, because invented tokens
- * may fill the queue. */
+/* Submits a check to the executor. Tokens that Keystone has accepted before go first,
+ * because invented tokens may fill the queue. */
 static enum status
 check_submit(struct keystone *k, struct token_check *q)
 {

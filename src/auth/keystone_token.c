@@ -4,8 +4,8 @@
  *     {"token": {"expires_at": "2026-01-31T13:00:00.000000Z", "user": {"id": ...},
  *                "project": {"id": ...}, "roles": [{"name": ...}, ...], ...}}
  *
- * Members that claimd reads must have the right type and must not be missing or duplicate. Others are ignored.
- * A token may have no project and no roles.
+ * Members that claimd reads must have the right type and must not be missing or
+ * duplicate. Others are ignored. A token may have no project and no roles.
  *
  *   Cost     O(length), constant stack
  *   Memory   none
@@ -28,7 +28,8 @@ struct object_errors {
     const char *no_object, *no_member, *no_string;
 };
 
-/* Finds the text of a member. Absent, and *wrong has the error, if it is not one string. */
+/* Finds the text of a member. Absent, and *wrong has the error, if it is not one
+ * string. */
 static struct bytes
 find_text(const struct json_scan_value *object, const char *name,
           const struct object_errors *errors, const char **wrong)
@@ -46,8 +47,8 @@ find_text(const struct json_scan_value *object, const char *name,
     return *wrong == NULL ? json_scan_inside(&value) : BYTES_NONE;
 }
 
-/* Reads the id of a user or project, with its escapes decoded: 1 to `most` bytes without control
- * characters. Returns the error, or NULL. */
+/* Reads the id of a user or project, with its escapes decoded: 1 to `most` bytes without
+ * control characters. Returns the error, or NULL. */
 static const char *
 read_id(const struct json_scan_value *object, char *out, size_t most, size_t *len)
 {
@@ -71,7 +72,8 @@ read_id(const struct json_scan_value *object, char *out, size_t most, size_t *le
     return wrong == NULL && *len == 0 ? "an id is empty" : wrong;
 }
 
-/* Reads "2026-01-31T13:00:00.000000Z". Ignores the fraction, so a token ends up to a second early. */
+/* Reads "2026-01-31T13:00:00.000000Z". Ignores the fraction, so a token ends up to a
+ * second early. */
 static const char *
 read_expires(const struct json_scan_value *value, int64_t *out_ms)
 {

@@ -70,8 +70,8 @@ connection_take(struct keystone_http *w)
     return NULL;
 }
 
-/* Called by libcurl with a part of the body. libcurl ends the transfer if the result is not the number of
- * bytes. */
+/* Called by libcurl with a part of the body. libcurl ends the transfer if the result is
+ * not the number of bytes. */
 static size_t
 receive_body(char *data, size_t size, size_t count, void *ctx)
 {

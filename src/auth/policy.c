@@ -69,7 +69,8 @@ role_name(enum role role)
     return role_names[role];
 }
 
-/* Lists the roles that may do the action (p NULL: all roles): "producer, admin", or "none". */
+/* Lists the roles that may do the action (p NULL: all roles): "producer, admin", or
+ * "none". */
 static const char *
 list_roles(const struct policy *p, enum action action, char out[64])
 {
@@ -212,7 +213,7 @@ policy_read(struct policy *p, struct bytes text, struct reason *why)
     return st;
 }
 
-/* ------------------------------------------------------------------ roles of an identity server */
+/* ------------------------------------------------------- roles of an identity server */
 
 static enum status
 role_map_read_entry(struct role_map *out, struct bytes entry, struct reason *why)

@@ -123,7 +123,8 @@ projects_are_valid(struct bytes projects)
     return true;
 }
 
-/* Checks a name, a role and projects, and returns the role. ST_BAD_VALUE with a reason. */
+/* Checks a name, a role and projects, and returns the role. ST_BAD_VALUE with a
+ * reason. */
 static enum status
 token_line_check(struct bytes name, struct bytes role, struct bytes projects,
                  enum role *out, struct reason *why)
@@ -218,7 +219,7 @@ token_line_project(struct bytes projects)
     return bytes_present(rest) || bytes_equal(first, ALL_PROJECTS) ? BYTES_NONE : first;
 }
 
-/* ------------------------------------------------------------------ lines of certificates */
+/* ------------------------------------------------------------- lines of certificates */
 
 static const struct bytes DNS = BYTES_LIT("dns:");
 

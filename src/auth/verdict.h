@@ -1,10 +1,12 @@
 /*
  * verdict: the result of checking a token with Keystone, and caches of such results.
  *
- * Requests and a cache share a verdict by a reference count (pins). A shared verdict does not change.
+ * Requests and a cache share a verdict by a reference count (pins). A shared verdict does
+ * not change.
  *
  *   Cost     verdict_cache_find(), verdict_cache_put(): O(1)
- *   Memory   450 bytes a verdict. It has space for the longest texts, so that filling it cannot fail
+ *   Memory   450 bytes a verdict. It has space for the longest texts, so that filling it
+ *            cannot fail
  *   Threads  verdict_pin(), verdict_unpin(): any. A cache: under the lock of its owner
  */
 #ifndef AUTH_VERDICT_H
@@ -45,8 +47,8 @@ token_digest_hash(const struct hash_key *key, const struct token_digest *digest)
 /* Makes a verdict with ST_UNAVAILABLE and one pin. NULL: no memory. */
 struct verdict *verdict_new(struct mem *mem);
 
-/* Reads the document about a token: name, project, roles, expires_ms. ST_BAD_BODY with a reason. *out has
- * undefined content then. */
+/* Reads the document about a token: name, project, roles, expires_ms. ST_BAD_BODY with a
+ * reason. *out has undefined content then. */
 enum status keystone_token_read(struct bytes text, const struct role_map *roles,
                                 struct verdict *out, struct reason *why);
 
@@ -64,19 +66,21 @@ void verdict_cache_init(struct verdict_cache *c, struct mem *mem,
                         const struct hash_key *key, size_t most);
 void verdict_cache_fini(struct verdict_cache *c);
 
-/* The verdict about this token, not pinned; NULL: there is none, or it is no longer valid. */
+/* The verdict about this token, not pinned; NULL: there is none, or it is no longer
+ * valid. */
 struct verdict *verdict_cache_find(struct verdict_cache *c,
                                    const struct token_digest *digest, int64_t now_ms);
 
-/* True if the cache has a verdict about this token, valid or not, and the token has not expired. */
+/* True if the cache has a verdict about this token, valid or not, and the token has not
+ * expired. */
 bool verdict_cache_remembers(const struct verdict_cache *c,
                              const struct token_digest *digest, int64_t now_ms);
 
 /* Removes the verdict about this token. */
 void verdict_cache_drop(struct verdict_cache *c, const struct token_digest *digest);
 
-/* Adds and pins a verdict. It replaces one about the same token, or if the cache is full, the least recently
- * used one. Does nothing without memory. */
+/* Adds and pins a verdict. It replaces one about the same token, or if the cache is full,
+ * the least recently used one. Does nothing without memory. */
 void verdict_cache_put(struct verdict_cache *c, struct verdict *v);
 
 /* Removes all verdicts. O(verdicts). */

@@ -63,7 +63,8 @@ has_instruction(void)
     return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
 }
 
-/* GCC and clang have different intrinsics, and some versions only if all code may use them. */
+/* GCC and clang have different intrinsics, and some versions only if all code may use
+ * them. */
 static inline uint64_t
 step_8(uint64_t state, uint64_t eight)
 {

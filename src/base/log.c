@@ -51,7 +51,8 @@ put_str(struct log_line *line, const char *text)
     put(line, text, strlen(text));
 }
 
-/* Adds the first character of a text, or an escape for it. Returns its length in bytes. */
+/* Adds the first character of a text, or an escape for it. Returns its length in
+ * bytes. */
 static size_t
 put_char(struct log_line *line, struct bytes text, bool json)
 {

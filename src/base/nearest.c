@@ -24,7 +24,8 @@ least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Characters to insert, delete, change or swap, so that one text becomes the other. Both are short. */
+/* Characters to insert, delete, change or swap, so that one text becomes the other. Both
+ * are short. */
 static size_t
 edit_distance(struct bytes a, struct bytes b)
 {
@@ -50,7 +51,8 @@ edit_distance(struct bytes a, struct bytes b)
     return last[b.len];
 }
 
-/* True if one name begins as the other does, but for its last character: _max_claims, _max_claim_count. */
+/* True if one name begins as the other does, but for its last character: _max_claims,
+ * _max_claim_count. */
 static bool
 begins_alike(struct bytes name, struct bytes other)
 {

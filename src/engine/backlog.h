@@ -98,7 +98,8 @@ struct message *backlog_find(const struct backlog *b, uint32_t tag, struct ident
 /* Adds m's original id. The caller has reserved an entry of `originals`. */
 void backlog_add_original(struct backlog *b, struct message *m);
 
-/* Replaces the details of a message of the backlog that has an `extra`. Takes over the pin. */
+/* Replaces the details of a message of the backlog that has an `extra`. Takes over the
+ * pin. */
 void backlog_set_details(struct backlog *b, struct mem *mem, struct message *m,
                          struct details *details);
 

@@ -386,7 +386,8 @@ changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
 bool
 changelog_has_numbers(const struct queue *q, uint64_t messages, uint64_t claims)
 {
-    /* A queue that a post makes in the same step has no shard yet, and is not transient. */
+    /* A queue that a post makes in the same step has no shard yet, and is not
+     * transient. */
     return !queue_transient(q) || !has_log(q->shard->core) ||
            (q->last_seq + messages <= q->reserved_seq &&
             q->last_claim + claims <= q->reserved_claim);

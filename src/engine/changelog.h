@@ -43,8 +43,8 @@ struct grouped_change {
 };
 
 /*
- * Append the changes that were collected in the groups of their shards. If they do not fit
- * into one write of the log (changelog_group_fits()), they are appended one by one.
+ * Append the changes that were collected in the groups of their shards. If they do not
+ * fit into one write of the log (changelog_group_fits()), they are appended one by one.
  */
 void changelog_end_group(struct change_group *group, const struct core *core);
 bool changelog_group_fits(const struct change_group *group, const struct core *core);
@@ -81,8 +81,8 @@ void changelog_claim(struct queue *q, enum store_change_kind kind, const struct 
 void changelog_single(struct queue *q, enum store_change_kind kind, struct message *m,
                       int64_t now_ms);
 
-/* KEY, with the messages of a pop: of a queue, whose change came before; of a checkpoint, for
- * the queue with this tag. The record must stay until the end of a group. */
+/* KEY, with the messages of a pop: of a queue, whose change came before; of a checkpoint,
+ * for the queue with this tag. The record must stay until the end of a group. */
 void changelog_key(struct queue *q, const struct store_key_record *record,
                    struct message *const *messages, size_t count, int64_t now_ms);
 void

@@ -70,12 +70,12 @@ claim_hold(struct claim *c, struct message *m)
     c->held++;
 }
 
-/* The next message that c holds, even if it has expired, from the *i-th number on; *i moves
- * behind it. NULL: there is none. */
+/* The next message that c holds, even if it has expired, from the *i-th number on; *i
+ * moves behind it. NULL: there is none. */
 struct message *claim_next(const struct claim *c, uint64_t *i);
 
-/* Replaces c by `fresh`, which has capacity for more numbers, and frees c. The caller arms
- * the deadline of fresh. */
+/* Replaces c by `fresh`, which has capacity for more numbers, and frees c. The caller
+ * arms the deadline of fresh. */
 void claim_replace(struct shard *sh, struct claim *c, struct claim *fresh);
 
 /* Ends and frees a claim. The messages that it holds are ready at their old places. */

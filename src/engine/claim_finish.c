@@ -150,8 +150,8 @@ add_shard(struct finish *f, struct shard *own, struct shard *sh)
     f->other_count++;
 }
 
-/* True if the request may dead-letter a message; *where is the queue's dead-letter queue, whose
- * name is absent if there is none. */
+/* True if the request may dead-letter a message; *where is the queue's dead-letter queue,
+ * whose name is absent if there is none. */
 static bool
 find_dead_letter_queue(const struct finish *f, struct store_queue *where)
 {
@@ -257,7 +257,8 @@ unlock_all(struct finish *f, struct engine *e)
 
 /* ------------------------------------------------------------------ reserving */
 
-/* Released messages without an attempt left are dead letters, as many as a move can have. */
+/* Released messages without an attempt left are dead letters, as many as a move can
+ * have. */
 static void
 find_exhausted(struct finish *f)
 {
@@ -507,7 +508,8 @@ commit_posts(struct finish *f)
     }
 }
 
-/* Gives a message back: delayed, then ready at its old place. The caller updates the claim. */
+/* Gives a message back: delayed, then ready at its old place. The caller updates the
+ * claim. */
 static void
 release_message(struct finish *f, struct item *item)
 {
@@ -581,8 +583,8 @@ commit_own(struct finish *f)
     }
 }
 
-/* Writes what a key keeps: the number of the renewed claim, a byte for each item, the id of the
- * first message of each post. */
+/* Writes what a key keeps: the number of the renewed claim, a byte for each item, the id
+ * of the first message of each post. */
 static struct bytes
 write_result(struct finish *f)
 {
@@ -650,8 +652,8 @@ commit_all(struct finish *f)
             op->lsn = f->posts[i].queue->lsn;
 }
 
-/* True if a step that failed can leave out the move of exhausted messages, which need not move
- * now. */
+/* True if a step that failed can leave out the move of exhausted messages, which need not
+ * move now. */
 static bool
 keep_exhausted(struct finish *f, enum status st)
 {

@@ -26,7 +26,8 @@
 #include "engine/keyed.h"
 #include "engine/txn.h"
 
-/* A claim is allocated before the lock is taken, for few messages at first, since most claims get few. */
+/* A claim is allocated before the lock is taken, for few messages at first, since most
+ * claims get few. */
 enum { FEW_MESSAGES = 16 };
 
 /* A claim being made. */
@@ -165,8 +166,11 @@ read_claim(struct txn *t, const struct claim *c, struct store_batch *out)
     return ST_OK;
 }
 
-/* Begins with the key of the operation. If there is a claim of an earlier call, it becomes that
- * of `build`. Unless the status is ST_OK and there is none, the key is ended. ST_KEY_ENDED. */
+/*
+ * Begins with the key of the operation. If there is a claim of an earlier call, it
+ * becomes that of `build`. Unless the status is ST_OK and there is none, the key is
+ * ended. ST_KEY_ENDED.
+ */
 static enum status
 begin_key(struct txn *t, struct keyed *key, struct claim_build *build)
 {
@@ -203,8 +207,8 @@ reserve_claim(struct txn *t, size_t count, struct keyed *key)
     return st == ST_OK ? keyed_reserve(key, STORE_KEY_CLAIM, 0, 0) : st;
 }
 
-/* Makes the claim, or adds the waiter to the wait queue, unless the claim needs more space or dead letters must
- * move first. */
+/* Makes the claim, or adds the waiter to the wait queue, unless the claim needs more
+ * space or dead letters must move first. */
 static enum status
 make_claim(struct txn *t, const struct store_terms *terms, size_t limit,
            struct claim_build *build, struct keyed *key)
@@ -249,7 +253,8 @@ try_claim(struct store *s, struct store_op *op, const struct store_queue *where,
     return st;
 }
 
-/* Moves the dead letters that the claim met. If they cannot move now, the claim ends in front of them. ST_AGAIN. */
+/* Moves the dead letters that the claim met. If they cannot move now, the claim ends in
+ * front of them. ST_AGAIN. */
 static enum status
 move_dead_letters(struct store *s, struct store_op *op, const struct store_queue *where,
                   size_t limit, struct claim_build *build)

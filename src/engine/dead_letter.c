@@ -34,7 +34,8 @@
 #include "claimd/base/sometimes.h"
 #include "engine/claim.h"
 
-/* Slices after which a claim returns ST_AGAIN, so that other requests of the thread run. */
+/* Slices after which a claim returns ST_AGAIN, so that other requests of the thread
+ * run. */
 enum { MOVE_SLICES = 16 };
 
 bool
@@ -52,10 +53,10 @@ is_exhausted(const struct queue *q, const struct message *m)
            (int64_t)m->claim_count >= queue_settings(q)->max_claim_count;
 }
 
-/* ------------------------------------------------------------------ claims that meet one */
+/* -------------------------------------------------------------- claims that meet one */
 
-/* Finds the first dead letter of the first `count` messages that t may take. Returns the number of messages in
- * front of it, and sets *seq to its number. */
+/* Finds the first dead letter of the first `count` messages that t may take. Returns the
+ * number of messages in front of it, and sets *seq to its number. */
 static size_t
 find_dead_letter(const struct txn *t, size_t count, uint64_t *seq)
 {
@@ -173,7 +174,7 @@ dead_letters_move(struct store *s, struct store_op *op, const struct store_queue
     return st;
 }
 
-/* ------------------------------------------------------------------ claims that expire */
+/* ---------------------------------------------------------------- claims that expire */
 
 /* A message that expired before its claim is no dead letter. */
 static bool

@@ -1,7 +1,7 @@
 /*
  * directory: the projects, the queues of each kind of each project in byte order of their
- * names, over all shards, and the messages, bytes and keys (keys.h) of each project, within
- * its limits.
+ * names, over all shards, and the messages, bytes and keys (keys.h) of each project,
+ * within its limits.
  *
  * Its lock is a leaf: callers may hold a shard's lock, and the directory takes no other
  * lock.
@@ -70,21 +70,23 @@ void directory_uncharge(const struct directory_entry *entry, uint64_t messages,
 /* The number of keys of a project, also of keys of deleted queues. */
 struct key_share;
 
-/* Counts a key of a project. ST_KEYS_FULL: the project has as many keys as are left of `most`
- * for all projects. ST_NO_MEMORY. */
+/* Counts a key of a project. ST_KEYS_FULL: the project has as many keys as are left of
+ * `most` for all projects. ST_NO_MEMORY. */
 enum status directory_add_key(struct directory *d, struct bytes project, uint64_t most,
                               struct key_share **out);
 
 void directory_remove_key(struct directory *d, struct key_share *share);
 
 /*
- * Views of the names of a page, without metadata, and their total: queues of a project, or the
- * projects that have queues of the page's kind. The caller owns out->queues. ST_NO_MEMORY.
+ * Views of the names of a page, without metadata, and their total: queues of a project,
+ * or the projects that have queues of the page's kind. The caller owns out->queues.
+ * ST_NO_MEMORY.
  */
 enum status directory_page(struct directory *d, const struct store_page *page,
                            bool projects, struct store_queues *out);
 
-/* Fills in the names of a slice of the queues (store/metrics.h), and counts all of them. */
+/* Fills in the names of a slice of the queues (store/metrics.h), and counts all of
+ * them. */
 void directory_survey(struct directory *d, struct store_survey *survey);
 
 /* Sums over all projects. */

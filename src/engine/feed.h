@@ -114,8 +114,8 @@ void feed_number(struct feed *f);
 
 /*
  * During a replay: drops and records the oldest entries, until the feed has at most
- * `bytes` (0: any number). ST_NO_MEMORY. feed_dropped_behind() returns the number of those
- * behind a number.
+ * `bytes` (0: any number). ST_NO_MEMORY. feed_dropped_behind() returns the number of
+ * those behind a number.
  */
 enum status feed_keep_newest(struct feed *f, struct seqmap_pool *pool, uint64_t bytes);
 uint64_t feed_dropped_behind(const struct feed *f, uint64_t number);

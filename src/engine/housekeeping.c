@@ -70,7 +70,8 @@ claim_expire(struct shard *sh, struct claim *c, int64_t now_ms)
     claim_end(sh, c);
 }
 
-/* A due claim has dead letters for a queue of another shard or of this one. It stays due. */
+/* A due claim has dead letters for a queue of another shard or of this one. It stays
+ * due. */
 static void __attribute__((noinline))
 postpone_claim(struct shard *sh, struct claim *c, struct shard *target, int64_t now_ms)
 {
@@ -81,8 +82,8 @@ postpone_claim(struct shard *sh, struct claim *c, struct shard *target, int64_t 
     sh->letters_to = target;
 }
 
-/* Expires the claims that are due, as far as the budget goes. True: none of them is left. If
- * one has dead letters, sh->letters_to is their shard, and they have to move first. */
+/* Expires the claims that are due, as far as the budget goes. True: none of them is left.
+ * If one has dead letters, sh->letters_to is their shard, and they have to move first. */
 static bool
 expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
 {
@@ -167,7 +168,8 @@ expire_messages_alone(struct shard *sh, int64_t now_ms)
     shard_leave(sh);
 }
 
-/* Leaves a shard, as far as its dead letters need it without a lock. NULL: they do not. */
+/* Leaves a shard, as far as its dead letters need it without a lock. NULL: they do
+ * not. */
 static struct shard *
 leave_for_letters(struct shard *sh)
 {

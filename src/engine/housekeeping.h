@@ -13,8 +13,8 @@
  *   claim, pop, list, stats            claims, delays and lifetimes
  *
  * Dead letters: a message whose last allowed claim ends moves to the dead-letter queue at
- * once (dead_letter.h). This needs the lock of a second shard, so the claim stays in the wheel
- * meanwhile, and the operation expires it before it goes on.
+ * once (dead_letter.h). This needs the lock of a second shard, so the claim stays in the
+ * wheel meanwhile, and the operation expires it before it goes on.
  *
  * Reclaiming: a purge or a deletion detaches a backlog in O(1). Housekeeping frees it in
  * slices: the messages, and each claim with the last message that it holds. No operation
@@ -36,26 +36,35 @@ enum { EXPIRE_SLICE = 256 };
  * takes place. ST_AGAIN: a few slices were not enough, and the lock is not held. */
 enum status expire_enter(struct shard *sh, int64_t *now_ms, enum expiry which);
 
-/* The same while the caller holds locks of other shards. ST_CHANGED: dead letters have to move
- * first, and the lock is not held. The caller releases all locks and calls expire_enter(). */
+/*
+ * The same while the caller holds locks of other shards. ST_CHANGED: dead letters have to
+ * move first, and the lock is not held. The caller releases all locks and calls
+ * expire_enter().
+ */
 enum status expire_enter_locked(struct shard *sh, int64_t *now_ms, enum expiry which);
 
 /*
  * Defined in dead_letter.c, because a move is a transaction, which begins with expiry.
  *
- * The shard of the dead-letter queue to which messages of a claim have to move when it ends now.
- * NULL: none has to. Needs the lock. O(messages), or O(1) without a dead-letter queue.
+ * The shard of the dead-letter queue to which messages of a claim have to move when it
+ * ends now. NULL: none has to. Needs the lock. O(messages), or O(1) without a dead-letter
+ * queue.
  */
 struct shard *dead_letters_target(const struct claim *c);
 
-/* Expires due claims of `sh`, and moves their dead letters to queues of `target`. A slice. A dead
- * letter that cannot be moved is requeued, and the next claim moves it. Without locks. */
+/*
+ * Expires due claims of `sh`, and moves their dead letters to queues of `target`. A
+ * slice. A dead letter that cannot be moved is requeued, and the next claim moves it.
+ * Without locks.
+ */
 void dead_letters_expire(struct shard *sh, struct shard *target, int64_t now_ms);
 
-/* Expires all messages that are due, before claims. For the end of a replay. Takes the lock. */
+/* Expires all messages that are due, before claims. For the end of a replay. Takes the
+ * lock. */
 void expire_messages_alone(struct shard *sh, int64_t now_ms);
 
-/* Ends a claim that was drained from the wheel, and requeues its messages. Needs the lock. */
+/* Ends a claim that was drained from the wheel, and requeues its messages. Needs the
+ * lock. */
 void claim_expire(struct shard *sh, struct claim *c, int64_t now_ms);
 
 /* Removes a message from its backlog, its claim (which ends with its last message) and

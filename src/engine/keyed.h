@@ -1,5 +1,6 @@
 /*
- * keyed: the Idempotency-Key of an operation (store/key.h), in the steps of its transaction.
+ * keyed: the Idempotency-Key of an operation (store/key.h), in the steps of its
+ * transaction.
  *
  *     struct keyed k;
  *
@@ -8,9 +9,9 @@
  *       keyed_commit_post()  with the effect, or keyed_commit_claim(), keyed_commit_pop()
  *     keyed_end()            before txn_end(), in any case
  *
- * From keyed_begin() to keyed_end() all changes of the transaction are a group of the log, so no
- * crash separates an effect from its key. If the shard has a group already, the caller ends it.
- * Without a key each of these costs a comparison.
+ * From keyed_begin() to keyed_end() all changes of the transaction are a group of the
+ * log, so no crash separates an effect from its key. If the shard has a group already,
+ * the caller ends it. Without a key each of these costs a comparison.
  *
  *   Threads  the shard's lock
  */
@@ -20,7 +21,8 @@
 #include "engine/keys.h"
 #include "engine/txn.h"
 
-/* Changes of an operation with a key: QUEUE, POST, the numbers of a transient queue, KEY. */
+/* Changes of an operation with a key: QUEUE, POST, the numbers of a transient queue,
+ * KEY. */
 enum { KEYED_CHANGES = 4 };
 
 struct keyed {
@@ -49,9 +51,11 @@ keyed_begin(struct keyed *k, struct txn *t, enum store_key_kind kind)
     return __builtin_expect(t->op->key == NULL, 1) ? ST_OK : keyed_look_up(k, kind);
 }
 
-/* Reserves the key, for a pop of so many messages with so many bytes of bodies, for a finish with
- * a result of so many bytes (else 0).
- * ST_KEYS_FULL, ST_OVER_BUDGET, ST_NO_MEMORY; statuses of the log. */
+/*
+ * Reserves the key, for a pop of so many messages with so many bytes of bodies, for a
+ * finish with a result of so many bytes (else 0). ST_KEYS_FULL, ST_OVER_BUDGET,
+ * ST_NO_MEMORY; statuses of the log.
+ */
 static inline enum status
 keyed_reserve(struct keyed *k, enum store_key_kind kind, size_t messages, size_t bytes)
 {

@@ -96,7 +96,8 @@ details_of(const struct store_details *view)
 enum status message_copy_details(struct mem *mem, struct message *m,
                                  const struct store_details *view);
 
-/* Replaces the details of a message that has an `extra`; NULL: none. Takes over the pin. */
+/* Replaces the details of a message that has an `extra`; NULL: none. Takes over the
+ * pin. */
 void message_set_details(struct mem *mem, struct message *m, struct details *details);
 
 /* NULL: the message has none. */
@@ -112,8 +113,8 @@ message_has_original(const struct message *m)
     return m->extra != NULL && m->extra->has_id;
 }
 
-/* True for a dead letter, until it is put back. A message that came with its id from elsewhere
- * counts as one. */
+/* True for a dead letter, until it is put back. A message that came with its id from
+ * elsewhere counts as one. */
 static inline bool
 message_is_dead_letter(const struct message *m)
 {

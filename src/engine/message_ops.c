@@ -127,8 +127,8 @@ engine_message_get(struct store *s, struct store_op *op, const struct store_queu
 
 /* ---------------------------------------------------------------------- remove */
 
-/* Counts and logs the removed messages, with the key of a pop (NULL: a deletion), ends the
- * transaction, and drops the pins. */
+/* Counts and logs the removed messages, with the key of a pop (NULL: a deletion), ends
+ * the transaction, and drops the pins. */
 static void
 end_discarding(struct txn *t, struct discarded *d, enum store_counter which,
                struct keyed *key)

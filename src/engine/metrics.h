@@ -80,7 +80,8 @@ void metrics_slots_leave(struct metrics_slots *s, uint32_t *number);
 /* The shard of the first slot in use from *at on, which becomes its index; NULL: none. */
 struct shard *metrics_slots_next(const struct metrics_slots *s, size_t *at);
 
-/* The queue of the slot if it is in this shard, whose lock the caller holds; else NULL. */
+/* The queue of the slot if it is in this shard, whose lock the caller holds; else
+ * NULL. */
 struct queue *
 metrics_slots_queue(const struct metrics_slots *s, size_t at, const struct shard *sh);
 

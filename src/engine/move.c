@@ -2,8 +2,8 @@
 #include "claimd/base/sometimes.h"
 #include "engine/subscription.h"
 
-/* Bytes of bodies after which a move of messages, or of messages that must be encrypted, has
- * enough. */
+/* Bytes of bodies after which a move of messages, or of messages that must be encrypted,
+ * has enough. */
 enum { MOVE_BYTES = 1 << 20, SEAL_BYTES = 1 << 16 };
 
 struct store_details
@@ -44,7 +44,8 @@ move_begin(struct move *move)
     return move->made ? ST_OK : ST_NO_MEMORY;
 }
 
-/* Bytes that a message takes in the log at most, as one that moves and with its details. */
+/* Bytes that a message takes in the log at most, as one that moves and with its
+ * details. */
 static size_t
 logged_bytes(const struct move *move, const struct message *m)
 {
@@ -188,8 +189,8 @@ move_seals_fini(struct move_seals *seals, const struct core *core)
 
 /* ------------------------------------------------------------------ reserving */
 
-/* Makes what a message has in the target: an `extra`, and its details. One that goes back has
- * details, too, which say that it is no dead letter. */
+/* Makes what a message has in the target: an `extra`, and its details. One that goes back
+ * has details, too, which say that it is no dead letter. */
 static enum status
 prepare_message(struct move *move, size_t i, size_t *bytes)
 {

@@ -2,8 +2,9 @@
  * move: moves messages from one queue to another, whose shards are both locked: dead
  * letters, and dead letters that are put back.
  *
- * The locks of shards are taken in the order of the shards (docs/adr/0003-dead-letters.md).
- * So a message is always in exactly one of the queues. A message keeps its id.
+ * The locks of shards are taken in the order of the shards
+ * (docs/adr/0003-dead-letters.md). So a message is always in exactly one of the queues. A
+ * message keeps its id.
  */
 #ifndef ENGINE_MOVE_H
 #define ENGINE_MOVE_H
@@ -16,8 +17,8 @@ enum {
         4 /* of a move in the log: QUEUE, MOVE, DETAILS, numbers of the target */
 };
 
-/* Messages that must be encrypted for the target, and their encrypted copies, which are made
- * without a lock. */
+/* Messages that must be encrypted for the target, and their encrypted copies, which are
+ * made without a lock. */
 struct move_seals {
     struct store_queue where; /* the target of the copies; its name is in `name` */
     struct details *name;     /* owned; NULL: there are no copies */
@@ -79,17 +80,19 @@ void move_begin_to(struct move *move, struct queue *target);
 bool move_add(struct move *move, struct message *m, struct bytes reason);
 
 /*
- * Does everything that can fail. Unless it is whole, the move may lose messages at its end that
- * are not encrypted yet. ST_SEALED: it needs encrypted copies: undo, release the locks, call
- * move_make_seals(), and try again. ST_NO_MEMORY; statuses of the log and of the sealer.
+ * Does everything that can fail. Unless it is whole, the move may lose messages at its
+ * end that are not encrypted yet. ST_SEALED: it needs encrypted copies: undo, release the
+ * locks, call move_make_seals(), and try again. ST_NO_MEMORY; statuses of the log and of
+ * the sealer.
  */
 enum status move_reserve(struct move *move, struct move_seals *seals);
 void move_undo(struct move *move);
 
 /*
- * Moves the messages, and logs them. The change refers to the move: if it is collected in a
- * group, the move must live until the group ends. A claim that held one of them does not count it any
- * more: the caller does so (claim_drop_message()) when nothing reserved is left.
+ * Moves the messages, and logs them. The change refers to the move: if it is collected in
+ * a group, the move must live until the group ends. A claim that held one of them does
+ * not count it any more: the caller does so (claim_drop_message()) when nothing reserved
+ * is left.
  */
 void move_commit(struct move *move);
 
@@ -103,8 +106,9 @@ void move_make_seals(struct move_seals *seals, const struct core *core);
 void move_seals_fini(struct move_seals *seals, const struct core *core);
 
 /*
- * A transaction on a queue and the target of a move. find() is called under the lock of the
- * queue, and sets the target's name in `where`, which is the address of the queue else.
+ * A transaction on a queue and the target of a move. find() is called under the lock of
+ * the queue, and sets the target's name in `where`, which is the address of the queue
+ * else.
  */
 struct move_pair {
     struct txn from;

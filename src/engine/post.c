@@ -148,7 +148,8 @@ post_commit(struct txn *t, const struct store_post *post, struct list *messages)
     changelog_numbers(t->queue, t->now_ms);
 }
 
-/* Posts in a transaction that has begun. *id: the one before that of the first message. */
+/* Posts in a transaction that has begun. *id: the one before that of the first
+ * message. */
 static enum status
 add_messages(struct txn *t, const struct store_post *post, struct list *messages,
              struct keyed *key, struct ident *id)

@@ -86,8 +86,9 @@ engine_queue_get(struct store *s, struct store_op *op, const struct store_queue 
 }
 
 /*
- * Reserves what new metadata needs. Metadata that is not larger than the old one is also accepted when there is no
- * space for more data: an operator must be able to resume a paused queue then, because its workers free space.
+ * Reserves what new metadata needs. Metadata that is not larger than the old one is also
+ * accepted when there is no space for more data: an operator must be able to resume a
+ * paused queue then, because its workers free space.
  */
 static enum status
 update_reserve(const struct txn *t, const struct store_metadata *metadata)

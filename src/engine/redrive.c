@@ -5,7 +5,8 @@
  */
 #include "engine/move.h"
 
-/* Messages that one call looks at, at most: those that it skips do not count as its result. */
+/* Messages that one call looks at, at most: those that it skips do not count as its
+ * result. */
 enum { LOOK_SLICE = 1024 };
 
 struct redrive {
@@ -14,9 +15,11 @@ struct redrive {
     struct move_seals seals;
 };
 
-/* The next message from *at on that may go back, which is a place of the queue or of the list
- * of ids. *left: messages that may be skipped. NULL: there is none, or the call has looked at
- * enough. */
+/*
+ * The next message from *at on that may go back, which is a place of the queue or of the
+ * list of ids. *left: messages that may be skipped. NULL: there is none, or the call has
+ * looked at enough.
+ */
 static struct message *
 next_letter(const struct redrive *r, uint64_t *at, size_t *left)
 {

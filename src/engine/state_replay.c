@@ -81,7 +81,7 @@ replayed_new(struct replay *r, uint32_t tag)
     return v;
 }
 
-/* ------------------------------------------------------------------ messages and claims */
+/* --------------------------------------------------------------- messages and claims */
 
 /* Takes a message from its claim, which stays even if it holds no message. */
 static void
@@ -209,8 +209,8 @@ update_claim(const struct backlog *b, const struct store_claim_record *record)
     return c;
 }
 
-/* Lets this claim hold m. Makes the claim, with capacity for `capacity` numbers, if it does
- * not exist. */
+/* Lets this claim hold m. Makes the claim, with capacity for `capacity` numbers, if it
+ * does not exist. */
 static enum status
 put_claimed(struct replay *r, struct replayed_queue *v, struct message *m,
             const struct store_claim_record *record, size_t capacity)
@@ -415,8 +415,9 @@ release_claim(struct replay *r, const struct replayed_queue *v,
 }
 
 /*
- * The expiry of claims is not logged. Those that had expired when the settings changed did so by the
- * old settings: their messages were requeued, or have moved. The others expire when the replay ends.
+ * The expiry of claims is not logged. Those that had expired when the settings changed
+ * did so by the old settings: their messages were requeued, or have moved. The others
+ * expire when the replay ends.
  */
 static void
 expire_claims_before(struct replay *r, const struct replayed_queue *v, int64_t now_ms)
@@ -510,7 +511,8 @@ apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *
     case STORE_CHANGE_CLAIM:
     case STORE_CHANGE_RENEW:
         return put_claim(r, v, change);
-    case STORE_CHANGE_META: /* a later QUEUE has the metadata if the queue has no name yet */
+    /* A later QUEUE has the metadata if the queue has no name yet. */
+    case STORE_CHANGE_META:
         expire_claims_before(r, v, change->now_ms);
         return v->queue == NULL ? ST_OK : replace_metadata(r, v->queue, change->metadata);
     case STORE_CHANGE_PURGE:
@@ -666,7 +668,8 @@ move_to_shard(struct engine *e, struct replayed_queue *v)
     return st;
 }
 
-/* Moves the keys to the shards of their queues. Those of deleted and transient queues end. */
+/* Moves the keys to the shards of their queues. Those of deleted and transient queues
+ * end. */
 static enum status
 move_keys_to_shards(struct engine *e, int64_t now_ms)
 {
@@ -731,7 +734,8 @@ engine_replay_end(struct store *s, int64_t now_ms)
     engine_replay_drop(e);
     if (st != ST_OK)
         return st;
-    /* Messages first: one that was requeued, and expired before the process ended, is no dead letter. */
+    /* Messages first: one that was requeued, and expired before the process ended, is no
+     * dead letter. */
     for (size_t i = 0; i <= e->shard_mask; i++)
         expire_messages_alone(&e->shards[i], now_ms);
     do /* expires what became due meanwhile */

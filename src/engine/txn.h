@@ -72,7 +72,8 @@ struct txn {
 enum status txn_begin(struct txn *t, struct store *s, struct store_op *op,
                       const struct store_queue *where, enum expiry which);
 
-/* The same while the caller holds locks of other shards. ST_CHANGED: see expire_enter_locked(). */
+/* The same while the caller holds locks of other shards. ST_CHANGED: see
+ * expire_enter_locked(). */
 enum status txn_begin_locked(struct txn *t, struct store *s, struct store_op *op,
                              const struct store_queue *where, enum expiry which);
 
@@ -140,7 +141,8 @@ struct discarded {
     size_t count;
 };
 
-/* Removes a message from its queue and from its claim, which ends with its last message. */
+/* Removes a message from its queue and from its claim, which ends with its last
+ * message. */
 void txn_remove_message(struct txn *t, struct message *m, struct discarded *d);
 
 /* Makes an empty batch that can hold `capacity` messages. ST_NO_MEMORY. */
@@ -154,9 +156,9 @@ batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t no
 /*
  * Checks that the caller can pass on the first `count` messages that the operation may
  * take (see struct store_batch). ST_OVER_CAPACITY: their bodies have out->capacity bytes,
- * which is more than before. ST_SEALED: out->opened lacks sealed ones, and *out is a batch
- * of these messages. ST_NO_MEMORY. If the operation has a key, t->checked_bytes is the size of
- * the bodies.
+ * which is more than before. ST_SEALED: out->opened lacks sealed ones, and *out is a
+ * batch of these messages. ST_NO_MEMORY. If the operation has a key, t->checked_bytes is
+ * the size of the bodies.
  */
 enum status batch_check(struct txn *t, size_t count, struct store_batch *out);
 

@@ -8,12 +8,15 @@
  *                     |                 CLOSING (socket shut down)       |
  *                     +--------------------------------------------------+
  *
- * A limit is for a whole phase, so a client that sends a byte now and then cannot keep a connection
- * for ever. SUSPENDED has no limit here (see respond.h). libmicrohttpd reports a request when its
- * target is known, not when its first byte arrives. So WAITING includes the request line.
+ * A limit is for a whole phase, so a client that sends a byte now and then cannot keep a
+ * connection for ever. SUSPENDED has no limit here (see respond.h). libmicrohttpd reports
+ * a request when its target is known, not when its first byte arrives. So WAITING
+ * includes the request line.
  *
- *   Cost     O(1) for each call: a phase has one limit, so its list is in the order of deadlines
- *   Threads  the accepting thread creates a conn and pushes it to a worker, which owns it then
+ *   Cost     O(1) for each call: a phase has one limit, so its list is in the order of
+ *            deadlines
+ *   Threads  the accepting thread creates a conn and pushes it to a worker, which owns it
+ *            then
  */
 #ifndef HTTP_CONN_H
 #define HTTP_CONN_H
@@ -50,7 +53,7 @@ union peer {
 struct certificate;
 struct exchange;
 
-/* ------------------------------------------------------------------ for src/http/mhd only */
+/* ------------------------------------------------------------- for src/http/mhd only */
 
 /* A body that is sent piece by piece. */
 struct mhd_pieces {
@@ -133,29 +136,30 @@ void conn_set_phase(struct conn_table *t, struct conn *c, enum conn_phase phase,
 struct conn *conn_earliest(const struct conn_table *t, int64_t *due_ms);
 
 /*
- * Tells whether input waits in the socket or in the buffer of TLS. Bytes of TLS in the socket need
- * not belong to a request. Makes a system call.
+ * Tells whether input waits in the socket or in the buffer of TLS. Bytes of TLS in the
+ * socket need not belong to a request. Makes a system call.
  */
 enum conn_unread { UNREAD_NOTHING, UNREAD_DATA, UNREAD_END };
 enum conn_unread conn_unread(const struct conn *c);
 
 /*
- * True if libmicrohttpd can have read more than mhd.ended_bytes, and has not closed its side. Always true
- * if that is not known: with TLS, for a Unix socket, after an empty line before a request, and often
- * if the connection is closed. Makes up to two system calls.
+ * True if libmicrohttpd can have read more than mhd.ended_bytes, and has not closed its
+ * side. Always true if that is not known: with TLS, for a Unix socket, after an empty
+ * line before a request, and often if the connection is closed. Makes up to two system
+ * calls.
  */
 bool conn_has_part(const struct conn *c);
 
 /*
- * Bytes of responses that the client has not taken. (TCP: not acknowledged. Unix: not read, with the
- * kernel's records.) Makes a system call.
+ * Bytes of responses that the client has not taken. (TCP: not acknowledged. Unix: not
+ * read, with the kernel's records.) Makes a system call.
  */
 size_t conn_unsent(const struct conn *c);
 
 /*
- * If the client has not taken all bytes, the close of the socket drops them and resets the
- * connection. Otherwise the kernel would keep them for as long as the client is there. Makes a
- * system call or two.
+ * If the client has not taken all bytes, the close of the socket drops them and resets
+ * the connection. Otherwise the kernel would keep them for as long as the client is
+ * there. Makes a system call or two.
  */
 void conn_drop_unsent(const struct conn *c);
 
@@ -165,12 +169,13 @@ size_t conn_unfinished(const struct conn_table *t);
 /* ------------------------------------------------------------------ lingering close */
 
 /*
- * The lingering close of sockets that got a response before claimd had read all of their input.
+ * The lingering close of sockets that got a response before claimd had read all of their
+ * input.
  *
- * Closing a socket with unread bytes resets the connection, and the reset may destroy the response
- * on its way. So claimd ends its own side of such a socket, discards further input, and closes the
- * socket at the end of the input, after LINGER_MS, or after LINGER_BYTES. (SO_LINGER concerns bytes
- * that claimd sends.)
+ * Closing a socket with unread bytes resets the connection, and the reset may destroy the
+ * response on its way. So claimd ends its own side of such a socket, discards further
+ * input, and closes the socket at the end of the input, after LINGER_MS, or after
+ * LINGER_BYTES. (SO_LINGER concerns bytes that claimd sends.)
  *
  *   Bounds   at most LINGER_SLOTS sockets; a new one replaces the oldest
  *   Threads  none: belongs to one event loop
@@ -202,7 +207,8 @@ void linger_add(struct linger_set *l, int fd, int64_t now_ms);
 /* Reads and discards input. Closes the socket at the end of the input. */
 void linger_read(struct linger_set *l, struct source *source);
 
-/* Closes sockets at their time limit. Returns the next limit, INT64_MAX if nothing lingers. */
+/* Closes sockets at their time limit. Returns the next limit, INT64_MAX if nothing
+ * lingers. */
 int64_t linger_expire(struct linger_set *l, int64_t now_ms);
 
 #endif

@@ -1,17 +1,18 @@
 /*
  * eventq: the queue through which a worker gets its connections and their events.
  *
- * A connection embeds one event. The first push delivers the connection itself, and each later one
- * a bit for what has happened. Bits accumulate until the worker takes the event, so a connection is
- * in the queue at most once.
+ * A connection embeds one event. The first push delivers the connection itself, and each
+ * later one a bit for what has happened. Bits accumulate until the worker takes the
+ * event, so a connection is in the queue at most once.
  *
- * A worker polls its queue before it sleeps, so only a sleeping worker needs a wake-up. Each side
- * writes its own flag and then reads the flag of the other side, sequentially consistent. So either
- * the pushing thread sees that the worker sleeps, or the worker sees the notification.
+ * A worker polls its queue before it sleeps, so only a sleeping worker needs a wake-up.
+ * Each side writes its own flag and then reads the flag of the other side, sequentially
+ * consistent. So either the pushing thread sees that the worker sleeps, or the worker
+ * sees the notification.
  *
  *   Bounds   as many events as there are connections
- *   Threads  any thread pushes, notifies and wakes; push and notify also under a lock of the store.
- *            Only the worker calls the other functions
+ *   Threads  any thread pushes, notifies and wakes; push and notify also under a lock of
+ *            the store. Only the worker calls the other functions
  */
 #ifndef HTTP_EVENTQ_H
 #define HTTP_EVENTQ_H
@@ -22,8 +23,8 @@
 #include "claimd/store/waiter.h"
 
 /*
- * The kinds of entries of an epoll set. Each watched object embeds a source, and the entry's
- * data points at it.
+ * The kinds of entries of an epoll set. Each watched object embeds a source, and the
+ * entry's data points at it.
  */
 enum source_kind {
     SOURCE_STOP,     /* of the server: server_stop() was called */
@@ -68,8 +69,8 @@ void eventq_fini(struct eventq *q);
 bool eventq_push(struct eventq *q, struct event *event, enum event_bits bits);
 
 /*
- * Notifies the worker. True if the worker sleeps, and the caller must call eventq_wake(). Only the
- * first caller since the worker went to sleep gets true.
+ * Notifies the worker. True if the worker sleeps, and the caller must call eventq_wake().
+ * Only the first caller since the worker went to sleep gets true.
  */
 bool eventq_notify(struct eventq *q);
 
@@ -79,7 +80,8 @@ void eventq_wake(struct eventq *q);
 /* Makes fd unreadable again. */
 void eventq_reset(struct eventq *q);
 
-/* The worker is about to sleep. False: there was a notification, and it must not sleep. */
+/* The worker is about to sleep. False: there was a notification, and it must not
+ * sleep. */
 bool eventq_prepare_sleep(struct eventq *q);
 
 /* The worker does not sleep any more. */

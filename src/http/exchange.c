@@ -25,15 +25,17 @@ request_ids_next(struct request_ids *ids, char out[REQUEST_ID_CAP])
 
 /* ------------------------------------------------------------------ exchanges */
 
-/* Bytes reserved at once for a body of known length. A client may not send what it announces. */
+/* Bytes reserved at once for a body of known length. A client may not send what it
+ * announces. */
 enum { FIRST_RESERVE = 16384 };
 
 /*
- * Incomplete bodies count against the budget. Otherwise clients that send almost all of a post
- * could take any amount of memory. Only posts and metadata are larger than BODY_FREE, so claims and
- * deletions work when the budget is used up. Responses count, too, because a client may not read
- * them. Clients must be able to read while messages use up the budget, so responses have a budget
- * of their own (base/mem.h), and pages are shorter when that is small.
+ * Incomplete bodies count against the budget. Otherwise clients that send almost all of a
+ * post could take any amount of memory. Only posts and metadata are larger than
+ * BODY_FREE, so claims and deletions work when the budget is used up. Responses count,
+ * too, because a client may not read them. Clients must be able to read while messages
+ * use up the budget, so responses have a budget of their own (base/mem.h), and pages are
+ * shorter when that is small.
  */
 enum { BODY_FREE = 16384, RESPONSE_FREE = 65536 };
 

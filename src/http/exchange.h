@@ -1,16 +1,18 @@
 /*
  * exchange: everything one request needs, from its target to its sent response.
  *
- * A worker takes an exchange from its pool when the target of a request is known, and returns it
- * after libmicrohttpd has sent the response or failed. So an idle connection has none. Until then
- * libmicrohttpd sends the body of the response from `response.body`, without a copy.
+ * A worker takes an exchange from its pool when the target of a request is known, and
+ * returns it after libmicrohttpd has sent the response or failed. So an idle connection
+ * has none. Until then libmicrohttpd sends the body of the response from `response.body`,
+ * without a copy.
  *
  *     HEAD --> BODY, DISCARD --> respond.h --> RESPONDED
  *                                 |  ^            ^
  *                                 v  |            |
  *      TURN, WAITING, REMOTE, IDENTITY, COMMIT, DELAYED ----> READY
  *
- * Between two events of a stream, an exchange goes from RESPONDED to STREAM, then back through READY.
+ * Between two events of a stream, an exchange goes from RESPONDED to STREAM, then back
+ * through READY.
  *
  *   Memory   a pool keeps up to EXCHANGE_SPARE unused exchanges, each with at most
  *            EXCHANGE_KEEP bytes for a body and as much for a response
@@ -110,7 +112,8 @@ struct exchange {
     enum api_next next_step; /* the result of the API in the fiber */
     struct buf body;         /* of the request */
     uint64_t received;       /* bytes of body, kept or discarded */
-    uint64_t sent_before;    /* TCP: socket_sent_bytes() when the exchange was suspended */
+    /* TCP: socket_sent_bytes() when the exchange was suspended. */
+    uint64_t sent_before;
     struct bytes raw_target; /* in libmicrohttpd's memory, until it decodes the target */
     struct bytes client_id, traceparent; /* for the log; from the arena, or absent */
     struct bytes forwarded;              /* X-Forwarded-For of a proxy; likewise */
@@ -136,8 +139,9 @@ void exchange_pool_init(struct exchange_pool *pool, struct mem *mem);
 void exchange_pool_fini(struct exchange_pool *pool);
 
 /*
- * Begins an exchange with a copy of the target, because libmicrohttpd changes the target in place.
- * The copy lacks the scheme and authority of an absolute target. NULL without memory.
+ * Begins an exchange with a copy of the target, because libmicrohttpd changes the target
+ * in place. The copy lacks the scheme and authority of an absolute target. NULL without
+ * memory.
  */
 struct exchange *
 exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target);
@@ -149,9 +153,9 @@ void exchange_set_method(struct exchange *ex, struct bytes name);
 void exchange_end(struct exchange_pool *pool, struct exchange *ex);
 
 /*
- * Appends a piece of body, up to `limit` bytes in all. Beyond the limit, without memory, or if a
- * large body does not fit into the budget, the exchange discards its body and sets body_too_large
- * or no_memory.
+ * Appends a piece of body, up to `limit` bytes in all. Beyond the limit, without memory,
+ * or if a large body does not fit into the budget, the exchange discards its body and
+ * sets body_too_large or no_memory.
  */
 void
 exchange_append_body(struct exchange *ex, const char *data, size_t len, size_t limit);

@@ -43,7 +43,8 @@ fault_cuts(const struct exchange *ex)
            (kind == FAULT_HALF && !fault_divides(ex));
 }
 
-/* True if the next piece is due. If one was just sent, suspends the connection for a while. */
+/* True if the next piece is due. If one was just sent, suspends the connection for a
+ * while. */
 static bool
 piece_is_due(struct worker *w, struct exchange *ex)
 {

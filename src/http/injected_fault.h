@@ -1,5 +1,6 @@
 /*
- * injected_fault: what a fault rule of the test API does to a response that is made (response.fault).
+ * injected_fault: what a fault rule of the test API does to a response that is made
+ * (response.fault).
  *
  *     latency   fault_allows() delays the response
  *     slow      fault_read_piece() sends pieces, with a pause behind each
@@ -20,7 +21,8 @@ enum {
     FAULT_PIECE = 16384
 }; /* bytes of a piece at most, unless the fault asks for more */
 
-/* True: the response may be sent now. False: after a delay, the exchange is in DELAYED. */
+/* True: the response may be sent now. False: after a delay, the exchange is in
+ * DELAYED. */
 bool fault_allows(struct worker *w, struct exchange *ex);
 
 /* True if the response has a body that a fault divides. */

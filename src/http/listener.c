@@ -110,7 +110,8 @@ check_host(const struct address_parts *parts, struct reason *why)
     return ST_OK;
 }
 
-/* Checks the form of an address and splits it. *path: of "unix:/path"; NULL: another kind. */
+/* Checks the form of an address and splits it. *path: of "unix:/path"; NULL: another
+ * kind. */
 static enum status
 read_parts(const char *text, const char **path, struct address_parts *out,
            struct reason *why)
@@ -285,7 +286,8 @@ is_everywhere(struct bytes host)
     return bytes_equal_str(host, "0.0.0.0") || bytes_equal_str(host, "[::]");
 }
 
-/* True if the second listener would find its address in use. Port 0 is a new port each time. */
+/* True if the second listener would find its address in use. Port 0 is a new port each
+ * time. */
 static bool
 addresses_collide(const struct listen_entry *a, const struct listen_entry *b)
 {
@@ -399,9 +401,8 @@ has_live_server(const struct listen_address *address)
 
     if (fd < 0)
         return true; /* unknown: rather refuse than replace a live socket */
-    /* Other errors mean that a server listens (EAGAIN: its backlog is full) or tell nothing
-     * (EACCES).
-     */
+    /* Other errors mean that a server listens (EAGAIN: its backlog is full) or tell
+     * nothing (EACCES). */
     live = connect(fd, &address->sock.any, address->len) == 0 ||
            (errno != ECONNREFUSED && errno != ENOENT);
     (void)close(fd);
@@ -409,9 +410,9 @@ has_live_server(const struct listen_address *address)
 }
 
 /*
- * Binds a Unix socket, after it has removed the file of a server that is gone. Then gives the file
- * its group and its permissions. Linux creates the file with the permissions of the socket, which
- * are none at first. No client can connect before listen().
+ * Binds a Unix socket, after it has removed the file of a server that is gone. Then gives
+ * the file its group and its permissions. Linux creates the file with the permissions of
+ * the socket, which are none at first. No client can connect before listen().
  */
 static bool
 bind_local(struct listener *l, const struct listener_access *access)
@@ -441,8 +442,8 @@ set_option(int fd, int level, int name, int value)
 }
 
 /*
- * claimd works without these options, so a failure is no error. Accepted sockets inherit them. The
- * sizes of buffers turn off the kernel's own tuning.
+ * claimd works without these options, so a failure is no error. Accepted sockets inherit
+ * them. The sizes of buffers turn off the kernel's own tuning.
  */
 static void
 set_socket_options(int fd, int family, int64_t unread_ms)

@@ -16,8 +16,8 @@ enum { EPOLL_EVENTS = 32, EVENTS_A_ROUND = 256 };
 /* ------------------------------------------------------------------ events */
 
 /*
- * If there was a notification, handles up to EVENTS_A_ROUND events, so that other work need not
- * wait for long. True if more events are left.
+ * If there was a notification, handles up to EVENTS_A_ROUND events, so that other work
+ * need not wait for long. True if more events are left.
  */
 static bool
 handle_events(struct worker *w)
@@ -116,14 +116,15 @@ earlier_ms(int64_t a, int64_t b)
 }
 
 /*
- * If another process continues with the listening sockets, no client need notice the change. A
- * client that connected this short a time ago is about to send its first request.
+ * If another process continues with the listening sockets, no client need notice the
+ * change. A client that connected this short a time ago is about to send its first
+ * request.
  */
 enum { NEW_CONNECTION_MS = 1000 };
 
 /*
- * During a drain: closes connections without a request. Input in the kernel is a request that
- * libmicrohttpd is about to read. Returns when to call this again.
+ * During a drain: closes connections without a request. Input in the kernel is a request
+ * that libmicrohttpd is about to read. Returns when to call this again.
  */
 static int64_t
 close_idle(struct worker *w)
@@ -147,7 +148,8 @@ close_idle(struct worker *w)
     return next_ms;
 }
 
-/* All of a round except sleeping. Returns how long the worker may sleep; -1: until an event. */
+/* All of a round except sleeping. Returns how long the worker may sleep; -1: until an
+ * event. */
 static int64_t
 run_round(struct worker *w)
 {
@@ -209,7 +211,8 @@ run_loop(struct worker *w)
     while (!atomic_load(&w->shared->cut)) {
         int n;
 
-        /* The drain is over: all connections, and all responses on their way, have ended. */
+        /* The drain is over: all connections, and all responses on their way, have
+         * ended. */
         if (atomic_load(&w->shared->draining) && w->conns.linger.count == 0 &&
             atomic_load_explicit(&w->conns.load, memory_order_acquire) == 0)
             break;
@@ -233,7 +236,8 @@ run_loop(struct worker *w)
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Waits until all fibers have ended. They use exchanges, which must not be freed before. */
+/* Waits until all fibers have ended. They use exchanges, which must not be freed
+ * before. */
 static void
 await_fibers(struct worker *w)
 {

@@ -4,11 +4,14 @@
  * A round of the event loop:
  *
  *     1. sleep in epoll until something happens, or until the next deadline
- *     2. handle what woke it: events of other threads (suspended_event()), ends of connections, lingering sockets
- *     3. run slices of long requests, and finish those whose change became durable (suspended.h)
+ *     2. handle what woke it: events of other threads (suspended_event()), ends of
+ *        connections, lingering sockets
+ *     3. run slices of long requests, and finish those whose change became durable
+ *        (suspended.h)
  *     4. mhd_run(): libmicrohttpd reads and writes, and calls back (request.h, respond.h)
  *     5. end phases and waits whose deadline has passed
- *     6. do a step of the store's housekeeping, and flush the log: all requests of the round share a commit
+ *     6. do a step of the store's housekeeping, and flush the log: all requests of the
+ *        round share a commit
  *
  *   Threads  the server, except the thread itself
  */

@@ -1,12 +1,12 @@
 /*
  * metrics: the counters of the front end, and their families in /metrics.
  *
- * struct traffic counts the requests that a worker has completed, by route, method and status, and
- * how long they took. The address of a route's pattern, a literal, identifies the route. A row is
- * created at its first request, because most routes are never used.
+ * struct traffic counts the requests that a worker has completed, by route, method and
+ * status, and how long they took. The address of a route's pattern, a literal, identifies
+ * the route. A row is created at its first request, because most routes are never used.
  *
- *   Memory   about 700 bytes for a route and method in use. Without memory, requests count in
- *            `rest`
+ *   Memory   about 700 bytes for a route and method in use. Without memory, requests
+ *            count in `rest`
  *   Cost     a search in a small table, and some additions
  *   Threads  the worker counts; any thread reads
  */
@@ -43,7 +43,8 @@ void traffic_fini(struct traffic *t);
 void traffic_count(struct traffic *t, const char *route, enum method method, int code,
                    int64_t took_us);
 
-/* Adds the counts of `from`, while its worker may count, to `to`, which the caller owns. */
+/* Adds the counts of `from`, while its worker may count, to `to`, which the caller
+ * owns. */
 void traffic_merge(struct traffic *to, const struct traffic *from);
 
 /* Sums over all workers. */

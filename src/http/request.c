@@ -77,8 +77,8 @@ http_on_body(struct conn *c, const char *data, size_t len)
 
 /*
  * After a chunked body the connection ends with the response. claimd sees chunks only as
- * libmicrohttpd decodes them, and a proxy in front may have seen another end of the body. So claimd
- * never reads bytes behind the body as a request.
+ * libmicrohttpd decodes them, and a proxy in front may have seen another end of the body.
+ * So claimd never reads bytes behind the body as a request.
  */
 bool
 http_on_whole(struct conn *c, enum refusal wrong)
@@ -103,9 +103,10 @@ http_on_ended(struct conn *c, bool sent)
 }
 
 /*
- * Keeps a socket half open if its client may not have received the response yet. A client with TLS
- * sends record by record, so an empty socket does not mean that nothing is on its way. And claimd
- * gets no callback for what libmicrohttpd refuses before a target is known.
+ * Keeps a socket half open if its client may not have received the response yet. A client
+ * with TLS sends record by record, so an empty socket does not mean that nothing is on
+ * its way. And claimd gets no callback for what libmicrohttpd refuses before a target is
+ * known.
  */
 static void
 linger_if_sending(struct worker *w, const struct conn *c)

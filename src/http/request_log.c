@@ -92,7 +92,8 @@ request_log_keep_client(struct exchange *ex)
 
 /* ------------------------------------------------------------------ refused requests */
 
-/* Counts a refused request. True if it gets a line, with the number of requests since the last. */
+/* Counts a refused request. True if it gets a line, with the number of requests since the
+ * last. */
 static bool
 count_refused(struct request_log *r, enum status why, int64_t now_ms,
               uint64_t *suppressed)
@@ -152,7 +153,8 @@ request_log_expire(struct request_log *l, int64_t now_ms)
 
 /* ------------------------------------------------------------------ lines */
 
-/* The status from the API. Without a call of the API, 503 means that there is no memory. */
+/* The status from the API. Without a call of the API, 503 means that there is no
+ * memory. */
 static enum status
 reason_of(const struct exchange *ex)
 {

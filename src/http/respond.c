@@ -56,7 +56,8 @@ wait_for_message(struct worker *w, struct exchange *ex)
     if (ex->until_ms == 0) /* + 1 because now_ms is rounded down */
         ex->until_ms = w->loop.round.now_ms + ex->waiting.wait_ms + 1;
     wheel_arm(w->suspended.deadlines, &ex->due, ex->until_ms);
-    /* If the client has gone, the next round ends the exchange, which is suspended by then. */
+    /* If the client has gone, the next round ends the exchange, which is suspended by
+     * then. */
     if (c->hung_up && eventq_push(c->eventq, &c->event, EVENT_READY))
         eventq_wake(c->eventq);
     return false;
@@ -281,8 +282,8 @@ http_on_ready(struct conn *c)
         return false;
     }
     /*
-     * If libmicrohttpd cannot queue the response, the connection is closed. 503 would say that
-     * nothing has happened, but the request may have had its effect.
+     * If libmicrohttpd cannot queue the response, the connection is closed. 503 would say
+     * that nothing has happened, but the request may have had its effect.
      */
     if (ex->response.stream)
         return mhd_respond(ex, closing, &events);

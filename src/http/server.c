@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 /*
- * A connection beyond the limit gets 503 with Retry-After and is closed, because a client in a
- * backlog learns nothing. If the process runs out of descriptors, the server closes its reserve
- * descriptor for the moment that this response takes.
+ * A connection beyond the limit gets 503 with Retry-After and is closed, because a client
+ * in a backlog learns nothing. If the process runs out of descriptors, the server closes
+ * its reserve descriptor for the moment that this response takes.
  */
 struct server {
     struct metrics_source source;
@@ -52,9 +52,9 @@ enum {
 };
 
 /*
- * Divides the available descriptors: up to a quarter for the lingering sockets of the event loops,
- * the rest for connections. Each loop has at least one, and so have the connections. If that is too
- * much, accept4() fails.
+ * Divides the available descriptors: up to a quarter for the lingering sockets of the
+ * event loops, the rest for connections. Each loop has at least one, and so have the
+ * connections. If that is too much, accept4() fails.
  */
 static void
 divide_descriptors(struct server *s, size_t available)
@@ -188,7 +188,8 @@ refuse_connection(struct server *s, const struct listener *l, int fd)
     s->refusing = true;
 }
 
-/* The worker with the fewest connections. NULL if all together have reached max_connections. */
+/* The worker with the fewest connections. NULL if all together have reached
+ * max_connections. */
 static struct worker *
 choose_worker(struct server *s)
 {
@@ -251,8 +252,8 @@ accept_one(const struct listener *l, union peer *peer, socklen_t *peer_len)
 }
 
 /*
- * There is no descriptor or no memory for another connection. With the reserve descriptor the
- * server sends one client 503. If that fails, too, it pauses all listeners.
+ * There is no descriptor or no memory for another connection. With the reserve descriptor
+ * the server sends one client 503. If that fails, too, it pauses all listeners.
  */
 static void
 refuse_without_descriptors(struct server *s, const struct listener *l, int why)
@@ -541,9 +542,9 @@ server_drain(struct server *s, int64_t drain_ms)
     /* Clears the server_stop() that ended server_run(). Another one ends this drain. */
     (void)eventfd_read(s->stop_fd, &calls);
     /*
-     * Accepts the clients in the backlogs. Otherwise close() would reset their connections, and
-     * lose their requests. In the backlog of an inherited socket, clients wait for the next
-     * process.
+     * Accepts the clients in the backlogs. Otherwise close() would reset their
+     * connections, and lose their requests. In the backlog of an inherited socket,
+     * clients wait for the next process.
      */
     for (size_t i = 0; i < s->listener_count; i++) {
         size_t batches = s->listeners[i].inherited

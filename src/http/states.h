@@ -1,5 +1,6 @@
 /*
- * states: how an exchange goes from one state to another (exchange.h; respond.h has the picture).
+ * states: how an exchange goes from one state to another (exchange.h; respond.h has the
+ * picture).
  *
  *   Threads  the worker
  */
@@ -17,7 +18,8 @@ void state_set(struct worker *w, struct exchange *ex, enum exchange_state state)
 /* Removes an exchange from the list that it is suspended in. */
 void state_unlist(struct worker *w, struct exchange *ex);
 
-/* The response of a suspended exchange exists: resumes the connection, which then asks for it. */
+/* The response of a suspended exchange exists: resumes the connection, which then asks
+ * for it. */
 void state_make_ready(struct worker *w, struct exchange *ex);
 
 #endif

@@ -4,7 +4,8 @@
  *     1. The API makes an event as it makes a response, with response.stream.
  *     2. stream_read_event() sends it, and suspends the exchange in STREAM for a second.
  *     3. stream_continue() says whether the API may make the next event: back to 1.
- *     4. The stream ends with the event that the API marks as the last, with the connection, or with a drain.
+ *     4. The stream ends with the event that the API marks as the last, with the
+ *        connection, or with a drain.
  *
  *   Threads  the worker
  */
@@ -21,12 +22,14 @@ ssize_t stream_read_event(struct exchange *ex, uint64_t at, char *out, size_t ca
 enum stream_step {
     STREAM_NEXT,      /* call the API for the next event */
     STREAM_SUSPENDED, /* nothing to do */
-    STREAM_NOT_TAKEN /* the client has not taken the last event within the limit of a response */
+    STREAM_NOT_TAKEN  /* the client has not taken the last event within the limit of a
+                      * response */
 };
 
 /*
- * The pause behind an event has ended. While the client has not taken the last event, there is no next one: the
- * kernel would keep it, and it would be old when the client reads it.
+ * The pause behind an event has ended. While the client has not taken the last event,
+ * there is no next one: the kernel would keep it, and it would be old when the client
+ * reads it.
  */
 enum stream_step stream_continue(struct worker *w, struct exchange *ex);
 

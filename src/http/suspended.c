@@ -9,7 +9,8 @@
 
 #include <poll.h>
 
-/* SLICES_A_ROUND bounds how long other requests wait. EXPIRE_BUDGET: of wheel_advance(). */
+/* SLICES_A_ROUND bounds how long other requests wait. EXPIRE_BUDGET: of
+ * wheel_advance(). */
 enum { SLICES_A_ROUND = 4, EXPIRE_BUDGET = 4096 };
 
 /* ------------------------------------------------------------------ life */
@@ -24,7 +25,8 @@ notify_of_log(struct store_listener *listener, enum store_notification notificat
     return eventq_notify(&w->loop.events) ? &w->loop.events.wakeup : NULL;
 }
 
-/* Fibers of a worker, and of all. A stack takes two mappings. Linux allows a process 65,530. */
+/* Fibers of a worker, and of all. A stack takes two mappings. Linux allows a process
+ * 65,530. */
 enum { FIBERS_MOST = 1024, FIBERS_ALL = 16384 };
 
 /* For a fiber pool: has the worker resume a parked fiber. */
@@ -83,9 +85,9 @@ conn_of_turn(struct list *link)
 }
 
 /*
- * All slices but one go to the first exchange, so that of many long requests the first ends soon.
- * The last slice goes to the second exchange, which then moves to the end, so that a short request
- * need not wait for a long one.
+ * All slices but one go to the first exchange, so that of many long requests the first
+ * ends soon. The last slice goes to the second exchange, which then moves to the end, so
+ * that a short request need not wait for a long one.
  */
 void
 suspended_slices(struct worker *w)
@@ -106,14 +108,16 @@ suspended_slices(struct worker *w)
 
 /* ------------------------------------------------------------------ long polling */
 
-/* Calls the API again for an exchange in WAITING. Unless `end` is WAITING_ON, for the last time. */
+/* Calls the API again for an exchange in WAITING. Unless `end` is WAITING_ON, for the
+ * last time. */
 static void
 retry_waiting(struct worker *w, struct exchange *ex, enum waiting_end end)
 {
     struct pollfd fd = {.fd = ex->conn->fd, .events = POLLRDHUP};
 
     ENSURE(ex->state == EXCHANGE_WAITING);
-    /* The client may have gone without an event so far. Then the request must not claim. */
+    /* The client may have gone without an event so far. Then the request must not
+     * claim. */
     if (ex->conn->hung_up || (poll(&fd, 1, 0) > 0 && fd.revents != 0))
         end = WAITING_ABANDONED;
     SOMETIMES_IF(end == WAITING_ABANDONED, GONE_IN_POLL);
@@ -208,7 +212,8 @@ suspended_commits(struct worker *w)
 {
     struct suspended *s = &w->suspended;
 
-    /* Clears log_moved also if nothing waits. Otherwise the worker would never sleep again. */
+    /* Clears log_moved also if nothing waits. Otherwise the worker would never sleep
+     * again. */
     if (!atomic_load_explicit(&s->log_moved, memory_order_relaxed) ||
         !atomic_exchange(&s->log_moved, false))
         return;

@@ -254,7 +254,7 @@ tls_pin(struct tls *t)
     return pair;
 }
 
-/* ------------------------------------------------------------------ certificates of clients */
+/* ----------------------------------------------------------- certificates of clients */
 
 /* A certificate that failed the checks, or for which there is no memory. */
 static struct certificate unverified = {.good = false};

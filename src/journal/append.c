@@ -110,8 +110,8 @@ buffer_append(struct buffer *b, uint64_t lsn, struct store_change *change)
     return size;
 }
 
-/* Ensures that the next records, of so many bytes together, are in one frame: a crash cuts
- * between frames only. */
+/* Ensures that the next records, of so many bytes together, are in one frame: a crash
+ * cuts between frames only. */
 static void
 buffer_ensure_frame(struct buffer *b, size_t bytes)
 {

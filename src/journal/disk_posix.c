@@ -352,7 +352,8 @@ posix_list(struct disk *d, void (*each)(void *arg, const char *name), void *arg)
     return error;
 }
 
-/* fsync(2) of a directory is EINVAL on CIFS, and on shared folders of virtual machines. */
+/* fsync(2) of a directory is EINVAL on CIFS, and on shared folders of virtual
+ * machines. */
 static int
 sync_folder(int fd)
 {

@@ -412,8 +412,8 @@ read_segment(struct reader *r, size_t i)
     if (st == ST_OK && !skip)
         st = read_frames(r, last);
     /*
-     * A start frees the space behind the last frame (segments_trim_last()), and a backup does
-     * not copy it. Without a frame neither happens: the segment is removed, or not
+     * A start frees the space behind the last frame (segments_trim_last()), and a backup
+     * does not copy it. Without a frame neither happens: the segment is removed, or not
      * copied.
      */
     if (st == ST_OK && !skip && last && !r->live && r->now.frames == 0 &&

@@ -239,8 +239,8 @@ put_details(uint8_t *at, const struct store_details *details)
 }
 
 /*
- * A byte of bits: encrypt, those of enum store_pause, and which of claim_ttl_s and claim_grace_s
- * follow. Older records have only the first.
+ * A byte of bits: encrypt, those of enum store_pause, and which of claim_ttl_s and
+ * claim_grace_s follow. Older records have only the first.
  */
 enum {
     ENCRYPT_BIT = 1,

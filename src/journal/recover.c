@@ -107,9 +107,9 @@ replay_log(struct recovery *r)
 }
 
 /*
- * The time of the store, if it has gone on for as long as the process was down. As long as
- * no clock was set, the wall clock and the stopwatch of the machine agree. The wall clock
- * is taken then, because its milliseconds are those of all processes.
+ * The time of the store, if it has gone on for as long as the process was down. As long
+ * as no clock was set, the wall clock and the stopwatch of the machine agree. The wall
+ * clock is taken then, because its milliseconds are those of all processes.
  */
 static int64_t
 continued_ms(const struct recovery *r)

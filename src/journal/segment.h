@@ -92,7 +92,8 @@ struct segments {
     bool dirty;      /* there are writes since the last sync */
 };
 
-/* segment_bytes: size of new segments; 0: SEGMENT_BYTES_USUAL, or see segments_choose_size(). */
+/* segment_bytes: size of new segments; 0: SEGMENT_BYTES_USUAL, or see
+ * segments_choose_size(). */
 void segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes);
 void segments_fini(struct segments *s);
 

@@ -1,12 +1,14 @@
 /*
  * config: the values of all options.
  *
- * The sources are, in the order of increasing precedence: defaults, the profile, the file, the
- * environment, the command line. The option table (option.h) describes each option.
+ * The sources are, in the order of increasing precedence: defaults, the profile, the
+ * file, the environment, the command line. The option table (option.h) describes each
+ * option.
  *
  *     config_load.c     reads all sources, also again after SIGHUP
  *     config_file.c     reads the INI file
- *     config_check.c    finds options that contradict each other, have no effect, or name bad files
+ *     config_check.c    finds options that contradict each other, have no effect, or name
+ *                       bad files
  */
 #ifndef MAIN_CONFIG_H
 #define MAIN_CONFIG_H
@@ -21,8 +23,9 @@
 #define CONFIG_ERROR_CAP 512
 
 /*
- * Errors of a configuration. Code that reads or checks options reports an error here and goes on, so
- * that one start reports all errors. Each line names an option, a variable, or a file and line.
+ * Errors of a configuration. Code that reads or checks options reports an error here and
+ * goes on, so that one start reports all errors. Each line names an option, a variable,
+ * or a file and line.
  */
 enum { CONFIG_ERROR_LINE = 1024 };
 
@@ -33,8 +36,8 @@ struct config_errors {
     char first[CONFIG_ERROR_LINE];
 };
 
-/* Prints "claimd: " and the text as one line. Cuts a text that is too long. Control characters become
- * question marks. */
+/* Prints "claimd: " and the text as one line. Cuts a text that is too long. Control
+ * characters become question marks. */
 void __attribute__((format(printf, 2, 3)))
 config_error(struct config_errors *c, const char *format, ...);
 
@@ -172,9 +175,9 @@ config_dead_letter_ttl(const struct config *config)
 /* ------------------------------------------------------------------ loading */
 
 /*
- * Fills *out from the command line, the environment and the file that they name, and sets *action.
- * ST_BAD_VALUE after messages about all errors. If the command line requests help or version before its
- * first error, the action is that and nothing else is read.
+ * Fills *out from the command line, the environment and the file that they name, and sets
+ * *action. ST_BAD_VALUE after messages about all errors. If the command line requests
+ * help or version before its first error, the action is that and nothing else is read.
  *
  * config_check_files() reads the files that options name.
  */
@@ -190,8 +193,8 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
  *     [claimd]              ; the only section; keys may also stand before it
  *     listen = [::]:8888
  *
- * False if the file cannot be read completely. It must be a regular file of at most 1 MB, so that no
- * pipe or device blocks the start or a reload.
+ * False if the file cannot be read completely. It must be a regular file of at most 1 MB,
+ * so that no pipe or device blocks the start or a reload.
  */
 bool
 config_file_apply(struct config *config, const char *path, struct config_errors *errors);
@@ -216,13 +219,15 @@ struct reload {
 };
 
 /*
- * Reads the same command line, environment and file again. Options that need a restart keep their
- * values. ST_BAD_VALUE after messages about all errors; then *r is not defined.
+ * Reads the same command line, environment and file again. Options that need a restart
+ * keep their values. ST_BAD_VALUE after messages about all errors; then *r is not
+ * defined.
  */
 enum status
 reload_read(struct reload *r, const struct config *now, struct config_errors *errors);
 
-/* Copies the options that SIGHUP may change into *now, and writes no byte of the others. */
+/* Copies the options that SIGHUP may change into *now, and writes no byte of the
+ * others. */
 void reload_apply(const struct reload *r, struct config *now);
 
 /* ------------------------------------------------------------------ checking */
@@ -235,17 +240,18 @@ struct config_place
 config_where(const struct config *config, const struct option *option);
 
 /*
- * Reports options that contradict each other. ST_BAD_VALUE if *errors has any error. `complete`: the
- * file was read. Otherwise the order of limits is not checked, because the file may set some.
+ * Reports options that contradict each other. ST_BAD_VALUE if *errors has any error.
+ * `complete`: the file was read. Otherwise the order of limits is not checked, because
+ * the file may set some.
  */
 enum status
 config_check(const struct config *config, bool complete, struct config_errors *errors);
 
 /*
- * For --check-config: reads each file that an option names and that the start does not open with this
- * configuration, and reports files that cannot be read. A later change may need such a file, or claimd
- * opens it while serving. The file of tokens is not read: the container image names it even with
- * `auth = none`.
+ * For --check-config: reads each file that an option names and that the start does not
+ * open with this configuration, and reports files that cannot be read. A later change may
+ * need such a file, or claimd opens it while serving. The file of tokens is not read: the
+ * container image names it even with `auth = none`.
  */
 void config_check_files(const struct config *config, const struct listen_list *list,
                         struct mem *mem, struct config_errors *errors);
@@ -265,15 +271,15 @@ void config_check_effect(const struct config *config, const struct listen_list *
 bool activation_wanted(const struct config *config);
 
 /*
- * Lists the sockets, checks their kinds and which clients each admits, and removes the variables from
- * the environment. ST_BAD_VALUE after error messages.
+ * Lists the sockets, checks their kinds and which clients each admits, and removes the
+ * variables from the environment. ST_BAD_VALUE after error messages.
  */
 enum status activation_read(const struct config *config, struct listen_list *out,
                             struct config_errors *errors);
 
 /*
- * Finds the number of the group that socket_group names; -1 for "none". ST_BAD_VALUE after an error
- * message if the group does not exist or cannot be looked up.
+ * Finds the number of the group that socket_group names; -1 for "none". ST_BAD_VALUE
+ * after an error message if the group does not exist or cannot be looked up.
  */
 enum status socket_group_find(const struct config *config, int64_t *out,
                               struct config_errors *errors);
@@ -282,8 +288,8 @@ enum status socket_group_find(const struct config *config, int64_t *out,
 bool listen_is_loopback(const char *address);
 
 /*
- * Reports each address that other machines can reach without authentication, unless an option allows it.
- * `where` is the source of the addresses ("/etc/claimd.conf:3").
+ * Reports each address that other machines can reach without authentication, unless an
+ * option allows it. `where` is the source of the addresses ("/etc/claimd.conf:3").
  */
 void listen_policy_check(const struct config *config, const struct listen_list *list,
                          const char *where, struct config_errors *errors);

@@ -34,7 +34,8 @@ option_refuse(const struct config *config, const char *name, struct config_error
     config_error(errors, "%s (%s) %s", name, option_where(config, name).text, why);
 }
 
-/* True unless the last value of one of the options "a b c" was refused, so that its value is unknown. */
+/* True unless the last value of one of the options "a b c" was refused, so that its value
+ * is unknown. */
 static bool
 options_are_known(const struct config *config, const char *names)
 {
@@ -75,7 +76,8 @@ check_order(const struct config *config, struct config_errors *errors)
     }
 }
 
-/* Else a message that is posted without a TTL and a delay would expire before any claim. */
+/* Else a message that is posted without a TTL and a delay would expire before any
+ * claim. */
 static void
 check_delay(const struct config *config, struct config_errors *errors)
 {
@@ -94,8 +96,9 @@ check_delay(const struct config *config, struct config_errors *errors)
 }
 
 /*
- * Sizes for which 0 means none, and below which no post or notification could succeed. A smaller one lacks
- * its suffix. A journal needs space for the current segment, two spare ones, and a checkpoint before it frees any.
+ * Sizes for which 0 means none, and below which no post or notification could succeed. A
+ * smaller one lacks its suffix. A journal needs space for the current segment, two spare
+ * ones, and a checkpoint before it frees any.
  */
 static const struct {
     const char *name;
@@ -132,7 +135,8 @@ check_sizes(const struct config *config, struct config_errors *errors)
 static void
 check_numbers(const struct config *config, struct config_errors *errors)
 {
-    /* A post is one record in one frame. Half of the frame is for the rest of the record. */
+    /* A post is one record in one frame. Half of the frame is for the rest of the
+     * record. */
     enum { POST_MOST = 8 << 20 };
 
     if (options_are_known(config, "shards") &&
@@ -185,8 +189,9 @@ check_listeners(const struct config *config, struct config_errors *errors)
     struct reason unused;
 
     /*
-     * The check needs known values. With socket activation, claimd does not use `listen`, and
-     * activation_read() checks the sockets. An invalid list was reported when it was set.
+     * The check needs known values. With socket activation, claimd does not use `listen`,
+     * and activation_read() checks the sockets. An invalid list was reported when it was
+     * set.
      */
     if (!activation_wanted(config) &&
         options_are_known(config, "listen auth insecure_listen identity_stub "
@@ -255,7 +260,8 @@ check_keystone(const struct config *config, struct config_errors *errors)
         config_error(errors, "keystone_roles: %s", why.text);
 }
 
-/* True for a URL with one of the two schemes, without bytes that have a meaning in URLs or texts. */
+/* True for a URL with one of the two schemes, without bytes that have a meaning in URLs
+ * or texts. */
 static bool
 is_plain_url(const char *url, const char *plain, const char *secure)
 {

@@ -44,7 +44,8 @@ report_odd_line(struct ini_reader *r)
         r->odd_line = r->line;
 }
 
-/* Reads a line without its end. False at the end of the file. *whole: it fits and has no NUL. */
+/* Reads a line without its end. False at the end of the file. *whole: it fits and has no
+ * NUL. */
 static bool
 read_raw_line(struct ini_reader *r, char *out, size_t cap, bool *whole)
 {
@@ -111,7 +112,8 @@ set_key(void *ctx, const char *section, const char *name, const char *value)
     char why[CONFIG_ERROR_CAP];
 
     r->has_key = true;
-    /* Keys are before all sections or in [claimd]. Keys in another section are checked, too. */
+    /* Keys are before all sections or in [claimd]. Keys in another section are checked,
+     * too. */
     if (section[0] != '\0' && strcmp(section, "claimd") != 0 &&
         r->reported_line != r->section_line) {
         r->line = r->reported_line = r->section_line;
@@ -144,7 +146,8 @@ set_key(void *ctx, const char *section, const char *name, const char *value)
     return 1;
 }
 
-/* Opens a regular file, and never blocks on a pipe or a device. NULL after an error message. */
+/* Opens a regular file, and never blocks on a pipe or a device. NULL after an error
+ * message. */
 static FILE *
 open_file(const char *path, struct config_errors *errors)
 {

@@ -103,9 +103,10 @@ set_option(struct config *config, const struct option *option, struct bytes valu
 }
 
 /*
- * True for a variable that Kubernetes or Docker sets for a service with this name, "" for a service called
- * claimd: SERVICE_HOST, SERVICE_PORT[_NAME], PORT, PORT_N_TCP[_ADDR]. "metrics_service_host" is of a service
- * called claimd-metrics. No option has such a name.
+ * True for a variable that Kubernetes or Docker sets for a service with this name, "" for
+ * a service called claimd: SERVICE_HOST, SERVICE_PORT[_NAME], PORT, PORT_N_TCP[_ADDR].
+ * "metrics_service_host" is of a service called claimd-metrics. No option has such a
+ * name.
  */
 static bool
 is_of_service(const char *name)
@@ -123,7 +124,8 @@ is_of_service(const char *name)
     return name + len == port + 4 || (port[4] == '_' && isdigit((unsigned char)port[5]));
 }
 
-/* True for a variable that is no option: it is of a service, of a client, or `claimd work` sets it for a job. */
+/* True for a variable that is no option: it is of a service, of a client, or `claimd
+ * work` sets it for a job. */
 static bool
 is_for_others(const char *name)
 {
@@ -234,8 +236,9 @@ is_question(enum config_action action)
 }
 
 /*
- * The value of an option: the text behind "=", or the next argument. For a switch, the next argument is
- * the value only if it means true or false. Otherwise the value is true. Absent if there is none.
+ * The value of an option: the text behind "=", or the next argument. For a switch, the
+ * next argument is the value only if it means true or false. Otherwise the value is true.
+ * Absent if there is none.
  */
 static struct bytes
 option_value(struct args *args, bool is_switch, struct bytes behind_equals)
@@ -300,9 +303,9 @@ read_arguments(struct args *args, struct config *config, struct config_errors *e
 }
 
 /*
- * The profile rackspace follows the documentation of Cloud Queues. The PHP SDK requests pages of 100
- * queues, and shows no queue if the server refuses. A Client-ID may be any text: examples in the guide
- * have names such as QClient1 beside UUIDs.
+ * The profile rackspace follows the documentation of Cloud Queues. The PHP SDK requests
+ * pages of 100 queues, and shows no queue if the server refuses. A Client-ID may be any
+ * text: examples in the guide have names such as QClient1 beside UUIDs.
  */
 const struct config_setting config_rackspace[] = {
     {"max_queues_per_page", "100"},   {"max_messages_per_claim_or_pop", "100"},
@@ -344,7 +347,8 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     const char *file = NULL;
     bool complete = true;
 
-    /* Read the arguments twice: first for the file that they name, which they override. */
+    /* Read the arguments twice: first for the file that they name, which they
+     * override. */
     read_arguments(&args, NULL, &first_pass);
     *action = args.action;
     out->help_topic = args.topic;

@@ -33,7 +33,8 @@ open_log(struct daemon *d, struct config_errors *errors)
     char stream[64] = "";
     enum status st;
 
-    /* Lines for journald have priorities: sd-daemon(3), and JOURNAL_STREAM in systemd.exec(5). */
+    /* Lines for journald have priorities: sd-daemon(3), and JOURNAL_STREAM in
+     * systemd.exec(5). */
     if (d->config.journal_stream != NULL && fstat(STDERR_FILENO, &error) == 0)
         (void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)error.st_dev,
                        (uintmax_t)error.st_ino);
@@ -102,7 +103,8 @@ open_engine(struct daemon *d, struct config_errors *errors)
     return st;
 }
 
-/* The clock of the store's times without the moves of tests. NULL: Redis uses the wall clock. */
+/* The clock of the store's times without the moves of tests. NULL: Redis uses the wall
+ * clock. */
 static const struct clock *
 time_base(const struct daemon *d)
 {

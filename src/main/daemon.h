@@ -3,8 +3,8 @@
  *
  *     mem -> auth, keys -> log -> journal -> store -> api -> notify -> server
  *
- * The parts are made in this order. A daemon knows no signals and no command line, so a test can run
- * several of them with its own clock.
+ * The parts are made in this order. A daemon knows no signals and no command line, so a
+ * test can run several of them with its own clock.
  *
  *   Threads  daemon_stop() and daemon_clock_moved() any; the others one
  */
@@ -20,35 +20,38 @@ struct store;
 struct daemon; /* opaque */
 
 /*
- * Makes all parts, and listens without accepting connections yet. clock is borrowed for the life of the
- * daemon; config is copied. On failure *errors has messages. ST_BAD_VALUE: the configuration is wrong.
- * ST_CONFLICT: the journal must not be used as it is.
+ * Makes all parts, and listens without accepting connections yet. clock is borrowed for
+ * the life of the daemon; config is copied. On failure *errors has messages.
+ * ST_BAD_VALUE: the configuration is wrong. ST_CONFLICT: the journal must not be used as
+ * it is.
  */
 enum status daemon_open(const struct config *config, const struct clock *clock,
                         struct daemon **out, struct config_errors *errors);
 
 /*
- * Reports errors that daemon_open() would report about files, groups and sockets, without making a
- * daemon. ST_BAD_VALUE after error messages.
+ * Reports errors that daemon_open() would report about files, groups and sockets, without
+ * making a daemon. ST_BAD_VALUE after error messages.
  */
 enum status daemon_check(const struct config *config, struct config_errors *errors);
 
 /*
- * Announces that the daemon is ready. Notifies the supervisor (claimd/base/supervisor.h), and then writes a
- * line for each address, such as "claimd listening on http://127.0.0.1:40123" or "... unix:/path", to
- * standard output and to ready_fd, which it closes.
+ * Announces that the daemon is ready. Notifies the supervisor (claimd/base/supervisor.h),
+ * and then writes a line for each address, such as "claimd listening on
+ * http://127.0.0.1:40123" or "... unix:/path", to standard output and to ready_fd, which
+ * it closes.
  */
 void daemon_announce(const struct daemon *d);
 
-/* Serves until daemon_stop(), then drains. Returns the number of requests that were cut off. */
+/* Serves until daemon_stop(), then drains. Returns the number of requests that were cut
+ * off. */
 size_t daemon_serve(struct daemon *d);
 
 /* Ends daemon_serve(). A second call ends the drain. Async-signal-safe. */
 void daemon_stop(struct daemon *d);
 
 /*
- * Does the housekeeping of the store up to the present, and wakes all requests that wait for a time.
- * For tests, which call it after a move of a manual clock.
+ * Does the housekeeping of the store up to the present, and wakes all requests that wait
+ * for a time. For tests, which call it after a move of a manual clock.
  */
 void daemon_clock_moved(struct daemon *d);
 

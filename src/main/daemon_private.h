@@ -1,4 +1,5 @@
-/* daemon_private: the parts of a daemon, for daemon.c and for program.c, which reloads options. */
+/* daemon_private: the parts of a daemon, for daemon.c and for program.c, which reloads
+ * options. */
 #ifndef MAIN_DAEMON_PRIVATE_H
 #define MAIN_DAEMON_PRIVATE_H
 
@@ -37,7 +38,8 @@ struct daemon {
     int ready_fd; /* -1: none */
 };
 
-/* Notifies the supervisor of `assignments` (NULL: none) and the addresses. False on failure. */
+/* Notifies the supervisor of `assignments` (NULL: none) and the addresses. False on
+ * failure. */
 bool daemon_notify_state(const struct daemon *d, const char *assignments);
 
 /* The limits of the store. */

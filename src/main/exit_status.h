@@ -1,4 +1,5 @@
-/* exit_status: the exit statuses of the server besides 0. claimd/base/command.h has those of commands. */
+/* exit_status: the exit statuses of the server besides 0. claimd/base/command.h has those
+ * of commands. */
 #ifndef MAIN_EXIT_STATUS_H
 #define MAIN_EXIT_STATUS_H
 

@@ -118,7 +118,8 @@ print_options(const char *group, FILE *to)
     return count;
 }
 
-/* Prints the options that most servers need, with the first sentence of each description. */
+/* Prints the options that most servers need, with the first sentence of each
+ * description. */
 static void
 print_common_options(FILE *to)
 {
@@ -222,8 +223,9 @@ help_print(const char *topic, FILE *to)
 /* ------------------------------------------------------------------ tables */
 
 /*
- * `claimd tables` prints the tables of options and commands, from which scripts/cmake/generate.awk makes the
- * manual, docs/options.md, completions, and a configuration file. Help does not show this command.
+ * `claimd tables` prints the tables of options and commands, from which
+ * scripts/cmake/generate.awk makes the manual, docs/options.md, completions, and a
+ * configuration file. Help does not show this command.
  *
  * A record is a line of texts with tabs in between. A line feed in a text is "\n".
  *

@@ -1,6 +1,6 @@
 /*
- * help: prints `claimd --help` from the tables of options and commands, and the tables themselves
- * (`claimd tables`).
+ * help: prints `claimd --help` from the tables of options and commands, and the tables
+ * themselves (`claimd tables`).
  */
 #ifndef MAIN_HELP_H
 #define MAIN_HELP_H
@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 /*
- * Prints the usage with the common options (NULL), with everything ("all"), or the options of a group.
- * False if there is no such group; then nothing was printed.
+ * Prints the usage with the common options (NULL), with everything ("all"), or the
+ * options of a group. False if there is no such group; then nothing was printed.
  */
 bool help_print(const char *topic, FILE *to);
 

@@ -1,13 +1,13 @@
 /*
- * The sockets that a supervisor such as systemd passes to claimd, the group of a Unix socket, and the
- * addresses that claimd serves without authentication.
+ * The sockets that a supervisor such as systemd passes to claimd, the group of a Unix
+ * socket, and the addresses that claimd serves without authentication.
  *
  *     LISTEN_PID      the process that must use the sockets
  *     LISTEN_FDS      the number of sockets; the first is descriptor 3
  *     LISTEN_FDNAMES  the use of each, with colons in between (FileDescriptorName=)
  *
- * The sockets replace the option `listen`. The supervisor keeps them open, so a client that connects
- * during a restart waits in the backlog.
+ * The sockets replace the option `listen`. The supervisor keeps them open, so a client
+ * that connects during a restart waits in the backlog.
  */
 #include "main/option.h"
 
@@ -166,7 +166,8 @@ enum { RECORD_FIRST = 1024, RECORD_MAX = 16 * 1024 * 1024 };
 /* No group has the number (gid_t)-1. */
 #define GROUP_MAX (INT64_C(4294967295) - 1)
 
-/* Looks up a group. Returns 0 with its number in *out, -1 if it is unknown, or an errno. */
+/* Looks up a group. Returns 0 with its number in *out, -1 if it is unknown, or an
+ * errno. */
 static int
 group_find(const char *name, int64_t *out)
 {

@@ -22,15 +22,16 @@
 extern char **environ;
 
 /*
- * Fixed thresholds of malloc. By default malloc raises them after the first large buffer is freed, and
- * then keeps up to 64 MB of free memory per heap. Buffers below MMAP_THRESHOLD come from the heap,
- * because a mapping costs a page fault per 4 KB. malloc returns free memory at the top of a heap beyond
- * TRIM_THRESHOLD to the system. (With 128 KB, the initial value of both, the soak test served a fifth
- * fewer requests.)
+ * Fixed thresholds of malloc. By default malloc raises them after the first large buffer
+ * is freed, and then keeps up to 64 MB of free memory per heap. Buffers below
+ * MMAP_THRESHOLD come from the heap, because a mapping costs a page fault per 4 KB.
+ * malloc returns free memory at the top of a heap beyond TRIM_THRESHOLD to the system.
+ * (With 128 KB, the initial value of both, the soak test served a fifth fewer requests.)
  */
 enum { MMAP_THRESHOLD = 4 * 1024 * 1024, TRIM_THRESHOLD = 1024 * 1024 };
 
-/* Replaces this process by the program at a path. Returns only if there is none: false, or after an error message true. */
+/* Replaces this process by the program at a path. Returns only if there is none: false,
+ * or after an error message true. */
 static bool
 exec_path(const char *path, char **argv, int *status)
 {
@@ -42,7 +43,8 @@ exec_path(const char *path, char **argv, int *status)
     return true;
 }
 
-/* Writes the directory of the running executable, with a slash at the end; "" if it is unknown. */
+/* Writes the directory of the running executable, with a slash at the end; "" if it is
+ * unknown. */
 static void
 own_folder(char folder[PATH_MAX])
 {
@@ -54,8 +56,9 @@ own_folder(char folder[PATH_MAX])
 }
 
 /*
- * Replaces this process by the program of this name in the directory of the running executable, or else
- * in PATH. argv[1..] are the arguments. Returns an exit status after an error message if that fails.
+ * Replaces this process by the program of this name in the directory of the running
+ * executable, or else in PATH. argv[1..] are the arguments. Returns an exit status after
+ * an error message if that fails.
  */
 static int
 exec_program(const char *program, char **argv)
@@ -77,8 +80,9 @@ exec_program(const char *program, char **argv)
 }
 
 /*
- * Replaces this process by claimd-client, which is in the directory of the running executable or in that of its
- * installation. argv[1..] are the arguments. Returns an exit status after an error message if that fails.
+ * Replaces this process by claimd-client, which is in the directory of the running
+ * executable or in that of its installation. argv[1..] are the arguments. Returns an exit
+ * status after an error message if that fails.
  */
 static int
 exec_client(char **argv)

@@ -57,7 +57,8 @@ cut_suffix(struct bytes *value)
     return 10 * (unsigned)((at - suffixes) / 2 + 1);
 }
 
-/* Explains the allowed numbers. `kind` describes the form, for a value that is no number. */
+/* Explains the allowed numbers. `kind` describes the form, for a value that is no
+ * number. */
 static enum status
 refuse_number(const struct option *option, char why[CONFIG_ERROR_CAP], const char *kind)
 {
@@ -239,7 +240,8 @@ option_set(const struct option *option, struct config *config, struct bytes valu
     enum status st = set_value(option, config, value, why);
     const bool whole = value.len <= SHOWN;
 
-    /* Messages of listen_read() quote the value themselves. A URL may contain a password. */
+    /* Messages of listen_read() quote the value themselves. A URL may contain a
+     * password. */
     if (st != ST_OK && strchr(why, '"') == NULL &&
         !bytes_contain(value, bytes_str("://"))) {
         const size_t len = strlen(why);

@@ -1,5 +1,6 @@
 /*
- * option: the table of all options, for the command line, the environment, the file, help and checks.
+ * option: the table of all options, for the command line, the environment, the file, help
+ * and checks.
  *
  *     max_claim_ttl          in the file, and the name here
  *     --max-claim-ttl N      on the command line
@@ -12,8 +13,9 @@
 #include "main/config.h"
 
 /*
- * The longest text. inih reads lines of 200 characters, and config_print() writes the text with its name
- * and a comment in one line. The path of a Unix socket is shorter anyway.
+ * The longest text. inih reads lines of 200 characters, and config_print() writes the
+ * text with its name and a comment in one line. The path of a Unix socket is shorter
+ * anyway.
  */
 enum { OPTION_TEXT_MAX = 150 };
 
@@ -58,8 +60,8 @@ const struct option *option_nearest(struct bytes name);
 const struct option *option_find(struct bytes name);
 
 /*
- * Parses a value and stores it. ST_BAD_VALUE, and nothing is stored, with the allowed and the received
- * value in why[CONFIG_ERROR_CAP]: "must be 1 to 31536000 (received \"0\")".
+ * Parses a value and stores it. ST_BAD_VALUE, and nothing is stored, with the allowed and
+ * the received value in why[CONFIG_ERROR_CAP]: "must be 1 to 31536000 (received \"0\")".
  */
 enum status option_set(const struct option *option, struct config *config,
                        struct bytes value, char why[CONFIG_ERROR_CAP]);
@@ -78,10 +80,12 @@ option_same(const struct option *option, const struct config *a, const struct co
 void
 option_copy(const struct option *option, struct config *to, const struct config *from);
 
-/* True for a flag with the words false and true. It needs no value on the command line. */
+/* True for a flag with the words false and true. It needs no value on the command
+ * line. */
 bool option_is_switch(const struct option *option);
 
-/* 0 for a word that means false, such as "no", 1 for one that means true, -1 for any other. */
+/* 0 for a word that means false, such as "no", 1 for one that means true, -1 for any
+ * other. */
 int option_switch_index(struct bytes value);
 
 /* True for the first option of a group. */

@@ -12,10 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* COUNT_EVERY_NS: claimd counts descriptors at most once a second, because counting many of them is slow. */
+/* COUNT_EVERY_NS: claimd counts descriptors at most once a second, because counting many
+ * of them is slow. */
 enum { COUNT_EVERY_NS = 1000000000, TEXT_CAP = 4096 };
 
-/* Reads a file without the line feed at its end. False if it is missing, empty or too long. */
+/* Reads a file without the line feed at its end. False if it is missing, empty or too
+ * long. */
 static bool
 read_text(const char *path, char text[TEXT_CAP])
 {
@@ -34,7 +36,8 @@ read_text(const char *path, char text[TEXT_CAP])
     return true;
 }
 
-/* Counts open descriptors, at most once a second. Two threads may count at the same time. */
+/* Counts open descriptors, at most once a second. Two threads may count at the same
+ * time. */
 static uint64_t
 count_descriptors(struct process_metrics *p)
 {
@@ -55,7 +58,8 @@ count_descriptors(struct process_metrics *p)
     return atomic_load(&p->descriptors);
 }
 
-/* Writes the process metrics that the client libraries of Prometheus define, with their names. */
+/* Writes the process metrics that the client libraries of Prometheus define, with their
+ * names. */
 static void
 write_process_metrics(struct process_metrics *p, struct exposition *x)
 {
@@ -160,7 +164,8 @@ min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Returns the lowest memory limit of a control group and its parents. `path` is "/a/b" or "/". */
+/* Returns the lowest memory limit of a control group and its parents. `path` is "/a/b" or
+ * "/". */
 static uint64_t
 group_limit(const char *root, const char *mount, const char *file, struct bytes path)
 {
@@ -182,9 +187,10 @@ group_limit(const char *root, const char *mount, const char *file, struct bytes 
 }
 
 /*
- * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH. The line of cgroup v2 has number 0 and no
- * controllers. In a container, the path may be a path of the host, which does not exist in the container. Then
- * group_limit() finds the limit of the mounted group "/", which is the group of the container.
+ * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH. The line of cgroup v2 has
+ * number 0 and no controllers. In a container, the path may be a path of the host, which
+ * does not exist in the container. Then group_limit() finds the limit of the mounted
+ * group "/", which is the group of the container.
  */
 static uint64_t
 cgroup_limit(const char *root)
@@ -222,7 +228,8 @@ memory_limit(const char *root)
     struct sysinfo machine;
     unsigned long long kib;
 
-    /* The file is not there with ProcSubset=pid of the unit. In a container it may say less than the kernel. */
+    /* The file is not there with ProcSubset=pid of the unit. In a container it may say
+     * less than the kernel. */
     (void)snprintf(name, sizeof(name), "%s/proc/meminfo", root);
     if (read_text(name, text) && sscanf(text, "MemTotal: %llu kB", &kib) == 1)
         bytes = min_u64(bytes, (uint64_t)kib * 1024);

@@ -1,6 +1,6 @@
 /*
- * process_metrics: metrics of the process (docs/metrics.md): version, memory, processor time,
- * descriptors, log and reloads. Also the limit of its memory.
+ * process_metrics: metrics of the process (docs/metrics.md): version, memory, processor
+ * time, descriptors, log and reloads. Also the limit of its memory.
  *
  *   Threads  any, except for process_metrics_init()
  */
@@ -33,9 +33,10 @@ void process_metrics_init(struct process_metrics *p, const struct mem *mem,
 void process_metrics_count_reload(struct process_metrics *p, bool ok);
 
 /*
- * The minimum of the memory of the machine and the limits of the control groups of the process, in bytes
- * (v2: memory.max of the group and all its parents; v1: memory.limit_in_bytes). 0 if it is unknown.
- * `root` is the directory that contains /proc and /sys: "" except in tests.
+ * The minimum of the memory of the machine and the limits of the control groups of the
+ * process, in bytes (v2: memory.max of the group and all its parents; v1:
+ * memory.limit_in_bytes). 0 if it is unknown. `root` is the directory that contains /proc
+ * and /sys: "" except in tests.
  *
  * Source: https://docs.kernel.org/admin-guide/cgroup-v2.html
  */

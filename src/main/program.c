@@ -47,7 +47,8 @@ program_begin(const struct program *program, struct config *config, int *status)
         }
         break;
     case ACTION_VERSION:
-        /* The first line is for programs. The versions are those of the loaded libraries. */
+        /* The first line is for programs. The versions are those of the loaded
+         * libraries. */
         (void)printf("claimd " CLAIMD_VERSION "\n"
                      "commit %s\n"
                      "libmicrohttpd %s\n"
@@ -102,8 +103,8 @@ reload_and_log(struct daemon *d, struct config_errors *errors)
 }
 
 /*
- * Reads the options and their files again, and puts all or none of them in force. Logs the result.
- * Options that need a restart do not change.
+ * Reads the options and their files again, and puts all or none of them in force. Logs
+ * the result. Options that need a restart do not change.
  */
 static void
 reload_options(struct daemon *d)
@@ -192,7 +193,8 @@ handle_signal(struct signals *s, int number, int64_t now_ms)
     }
 }
 
-/* Checks the workers if it is time. Returns the milliseconds until the next check; -1: never. */
+/* Checks the workers if it is time. Returns the milliseconds until the next check; -1:
+ * never. */
 static int
 watchdog_check_if_due(struct signals *s)
 {

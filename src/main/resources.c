@@ -19,7 +19,8 @@ parse_signing_keys(void *signer, struct mem *mem, struct bytes text, size_t *lin
 }
 
 /*
- * Makes a signer for pre-signed URLs or web hooks, owned, with the keys of the file that the option names.
+ * Makes a signer for pre-signed URLs or web hooks, owned, with the keys of the file that
+ * the option names.
  */
 static enum status
 signing_open(const struct config *config, const char *option, struct mem *mem,
@@ -56,7 +57,8 @@ log_decryption_failure(void *arg, enum status st,
               LOG_S("key", key_id), LOG_B("project", project));
 }
 
-/* Makes a seal, owned, with the keys of the file. It logs bodies that it cannot decrypt (log NULL: no log). */
+/* Makes a seal, owned, with the keys of the file. It logs bodies that it cannot decrypt
+ * (log NULL: no log). */
 static enum status
 sealing_open(const struct config *config, struct mem *mem, const struct log *log,
              struct seal **out, struct config_errors *errors)
@@ -203,7 +205,8 @@ parse_tokens(void *ctx, struct mem *mem, struct bytes text, size_t *line,
 }
 
 /*
- * Reads the files that *config names, and clears the cache of Keystone. On failure nothing is changed.
+ * Reads the files that *config names, and clears the cache of Keystone. On failure
+ * nothing is changed.
  */
 static enum status
 access_reload(struct resources *r, const struct config *config,

@@ -1,6 +1,6 @@
 /*
- * resources: what the configuration names outside of the process: sockets, keys, certificates, lists of
- * tokens, and Keystone.
+ * resources: what the configuration names outside of the process: sockets, keys,
+ * certificates, lists of tokens, and Keystone.
  */
 #ifndef MAIN_RESOURCES_H
 #define MAIN_RESOURCES_H
@@ -35,16 +35,17 @@ struct resources {
 };
 
 /*
- * Opens all resources. Reports all errors. Call resources_close() in any case. Lists that a reload does not
- * read again may be pipes. ST_BAD_VALUE after error messages; ST_NO_MEMORY.
+ * Opens all resources. Reports all errors. Call resources_close() in any case. Lists that
+ * a reload does not read again may be pipes. ST_BAD_VALUE after error messages;
+ * ST_NO_MEMORY.
  */
 enum status
 resources_open(struct resources *r, const struct config *config, struct mem *mem,
                const struct log *log, struct config_errors *errors);
 
 /*
- * Reads the files that *config names, and puts all of them in force or, if one is bad, none. Clears the
- * cache of Keystone. Statuses as resources_open().
+ * Reads the files that *config names, and puts all of them in force or, if one is bad,
+ * none. Clears the cache of Keystone. Statuses as resources_open().
  */
 enum status resources_reload(struct resources *r, const struct config *config,
                              struct config_errors *errors);
@@ -58,7 +59,8 @@ void resources_close(struct resources *r);
 /* True if a listener of the list has TLS. */
 bool certificate_wanted(const struct listen_list *list);
 
-/* Reports a certificate and key that cannot be used, for configurations without TLS listeners. */
+/* Reports a certificate and key that cannot be used, for configurations without TLS
+ * listeners. */
 void certificate_check(const struct config *config, struct mem *mem,
                        struct config_errors *errors);
 

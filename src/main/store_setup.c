@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 /*
- * LOG_END_MS: maximum time to write the last log line after the journal has failed. RECORD_FACTOR:
- * maximum size of a record, relative to its post. CLOCK_SET_MS: distance from which on the log names the
- * two clocks.
+ * LOG_END_MS: maximum time to write the last log line after the journal has failed.
+ * RECORD_FACTOR: maximum size of a record, relative to its post. CLOCK_SET_MS: distance
+ * from which on the log names the two clocks.
  */
 enum { LOG_END_MS = 1000, RECORD_FACTOR = 2, CLOCK_SET_MS = 1000 };
 
@@ -22,8 +22,9 @@ enum { LOG_END_MS = 1000, RECORD_FACTOR = 2, CLOCK_SET_MS = 1000 };
 #define MORE_TIME "EXTEND_TIMEOUT_USEC=120000000"
 
 /*
- * Ends the process after the journal has failed. No later change can become durable, and no client got a
- * response to one. Memory and disk differ, so a new start must replay the disk.
+ * Ends the process after the journal has failed. No later change can become durable, and
+ * no client got a response to one. Memory and disk differ, so a new start must replay the
+ * disk.
  */
 static void
 exit_on_journal_failure(void *arg, const char *text, int error)
@@ -56,8 +57,8 @@ report_progress(void *arg, const struct journal_progress *p)
 }
 
 /*
- * Reads the id of this boot of the machine. A unit that hides it in /proc (ProcSubset=pid) passes it in
- * CLAIMD_BOOT_ID. False: it is unknown. Source: random(4).
+ * Reads the id of this boot of the machine. A unit that hides it in /proc
+ * (ProcSubset=pid) passes it in CLAIMD_BOOT_ID. False: it is unknown. Source: random(4).
  */
 static bool
 read_boot_id(const char *given, uint8_t out[JOURNAL_BOOT_ID_BYTES])

@@ -8,7 +8,8 @@
  *     store_setup_recover()   replays the journal, before the first request
  *     store_setup_close()     writes and closes the journal, before the engine is closed
  *
- * With Redis, store_setup_connect() opens the store, and store_setup_disconnect() ends its threads.
+ * With Redis, store_setup_connect() opens the store, and store_setup_disconnect() ends
+ * its threads.
  */
 #ifndef MAIN_STORE_SETUP_H
 #define MAIN_STORE_SETUP_H
@@ -40,10 +41,11 @@ struct store_setup {
 };
 
 /*
- * Opens the journal, if the option names one. The clock of the store is `clock`, or test_clock if that
- * is not NULL. With a journal it is s->clock instead of a running `clock`. store_setup_recover() sets
- * s->clock or test_clock to the time of the journal. ST_IO, and
- * ST_UNAVAILABLE if another process uses the directory, after an error message; ST_NO_MEMORY.
+ * Opens the journal, if the option names one. The clock of the store is `clock`, or
+ * test_clock if that is not NULL. With a journal it is s->clock instead of a running
+ * `clock`. store_setup_recover() sets s->clock or test_clock to the time of the journal.
+ * ST_IO, and ST_UNAVAILABLE if another process uses the directory, after an error
+ * message; ST_NO_MEMORY.
  */
 enum status
 store_setup_open(struct store_setup *s, const struct config *config, struct log *log,
@@ -54,8 +56,9 @@ store_setup_open(struct store_setup *s, const struct config *config, struct log 
 struct store_log *store_setup_log(const struct store_setup *s);
 
 /*
- * Replays the journal into the store, and starts the committer. ST_CONFLICT after an error message if
- * the journal must not be used as it is (exit status 3). Other statuses as store_setup_open().
+ * Replays the journal into the store, and starts the committer. ST_CONFLICT after an
+ * error message if the journal must not be used as it is (exit status 3). Other statuses
+ * as store_setup_open().
  */
 enum status store_setup_recover(struct store_setup *s, const struct config *config,
                                 struct store *store, struct config_errors *errors);
@@ -67,9 +70,9 @@ void store_setup_clock_moved(struct store_setup *s);
 bool store_is_redis(const struct config *config);
 
 /*
- * Connects to Redis, and starts the threads. The caller owns the store. config, mem and sealer are
- * borrowed for its life. If the clock is stopped, its time is the time of the store. ST_UNAVAILABLE,
- * ST_BAD_VALUE after an error message; ST_NO_MEMORY.
+ * Connects to Redis, and starts the threads. The caller owns the store. config, mem and
+ * sealer are borrowed for its life. If the clock is stopped, its time is the time of the
+ * store. ST_UNAVAILABLE, ST_BAD_VALUE after an error message; ST_NO_MEMORY.
  */
 enum status store_setup_connect(struct store_setup *s, const struct config *config,
                                 struct mem *mem, const struct store_sealer *sealer,

@@ -99,8 +99,9 @@ read_all(int fd, struct mem *mem, size_t most, struct bytes *out, int *error)
 }
 
 /*
- * Refuses a secret that other users can read. It passes in a read-only tmpfs: Kubernetes and Docker mount secrets
- * there with mode 0644 or 0444, no process can change the mode, and only the container sees the mount.
+ * Refuses a secret that other users can read. It passes in a read-only tmpfs: Kubernetes
+ * and Docker mount secrets there with mode 0644 or 0444, no process can change the mode,
+ * and only the container sees the mount.
  */
 static enum status
 check_secret(int fd, const struct text_file *file, mode_t mode,

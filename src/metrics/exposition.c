@@ -51,8 +51,8 @@ exposition_family(struct exposition *x, const struct family *family)
 }
 
 /*
- * Writes the value of a label with escapes. Invalid UTF-8 and control characters become the text \xNN.
- * Two different values never become the same text.
+ * Writes the value of a label with escapes. Invalid UTF-8 and control characters become
+ * the text \xNN. Two different values never become the same text.
  */
 static void
 write_value(struct buf *out, struct bytes text)
@@ -62,7 +62,8 @@ write_value(struct buf *out, struct bytes text)
     while (at < end) {
         const unsigned char *behind = utf8_pass(at, end);
 
-        /* A backslash before x also becomes \xNN, because it would look like that text. */
+        /* A backslash before x also becomes \xNN, because it would look like that
+         * text. */
         if (behind == NULL || (*at < ' ' && *at != '\n') || *at == 0x7f ||
             (*at == '\\' && behind < end && *behind == 'x'))
             buf_printf(out, "\\\\x%02x", *at++);

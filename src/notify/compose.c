@@ -103,8 +103,8 @@ document_invitation(struct buf *out, const struct invitation *i)
     buf_byte(out, '}');
 }
 
-/* LINE_BYTES: bytes whose base64 is a line of 76 characters. WORD_BYTES: bytes of an encoded word. The first
- * one fits into such a line after "Subject: ". */
+/* LINE_BYTES: bytes whose base64 is a line of 76 characters. WORD_BYTES: bytes of an
+ * encoded word. The first one fits into such a line after "Subject: ". */
 enum { LINE_BYTES = 57, WORD_BYTES = 39, PLAIN_SUBJECT_MOST = 60 };
 
 /* ------------------------------------------------------------------ addresses */
@@ -163,7 +163,8 @@ mail_read(struct bytes rest, struct buf *address, struct buf *subject)
 
 /* ------------------------------------------------------------------ heads */
 
-/* True if the subject is short printable ASCII that no reader could take for an encoded word. */
+/* True if the subject is short printable ASCII that no reader could take for an encoded
+ * word. */
 static bool
 is_plain(struct bytes subject)
 {
@@ -173,8 +174,8 @@ is_plain(struct bytes subject)
     return subject.len <= PLAIN_SUBJECT_MOST && !bytes_contain(subject, bytes_str("=?"));
 }
 
-/* The number of bytes of whole characters that fit into an encoded word. An invalid byte counts as a character.
- * */
+/* The number of bytes of whole characters that fit into an encoded word. An invalid byte
+ * counts as a character. */
 static size_t
 word_len(struct bytes text)
 {
@@ -307,7 +308,8 @@ sign_invitation(struct composer *c, const struct store_delivery *d,
     int64_t end_ms = clock_to_wall_ms(c->config->time_base, d->expires_ms);
     enum status st;
 
-    /* After an unsubscription, the link is valid for the default TTL of a subscription. */
+    /* After an unsubscription, the link is valid for the default TTL of a
+     * subscription. */
     if (d->notice != STORE_NOTICE_CONFIRM)
         end_ms = clock_wall_ms(c->config->real) + c->config->subscription_ttl_s * 1000;
     clock_text(end_ms, out->expires);

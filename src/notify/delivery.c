@@ -17,14 +17,16 @@ static const struct scheme {
     {BYTES_LIT("trust+https://"), TARGET_TRUST},
 };
 
-/* Host and port: the text between the last @ before the path (if there is one) and the path. */
+/* Host and port: the text between the last @ before the path (if there is one) and the
+ * path. */
 static struct bytes
 host_of(struct bytes rest)
 {
     struct bytes host = rest;
 
     for (size_t i = 0; i < rest.len; i++) {
-        /* Some parsers of URIs treat a backslash as a slash, so it ends the host as well. */
+        /* Some parsers of URIs treat a backslash as a slash, so it ends the host as
+         * well. */
         if (strchr("/?#\\", rest.data[i]) != NULL) {
             host.len = (size_t)(rest.data + i - host.data);
             return host;
@@ -209,7 +211,8 @@ static const struct {
     [OUTCOME_GONE] = {"subscriber_gone", LOG_INFO},
 };
 
-/* True if a line may be written now. *omitted: number of lines omitted since the last one. */
+/* True if a line may be written now. *omitted: number of lines omitted since the last
+ * one. */
 static bool
 log_may_write(struct delivery_log *h, enum log_level level, uint64_t *omitted)
 {

@@ -1,6 +1,6 @@
 /*
- * delivery: a delivery in progress: its target, its transfer, the outcome of an attempt (docs/api.md 20.4), and
- * the metrics and log lines of deliveries.
+ * delivery: a delivery in progress: its target, its transfer, the outcome of an attempt
+ * (docs/api.md 20.4), and the metrics and log lines of deliveries.
  *
  *   Threads  one: that of the notifier. Any thread may read the metrics
  *   Memory   the text of the notification while it is sent
@@ -19,9 +19,9 @@
 #include "notify/hosts.h"
 
 /*
- * The protocol and the origin of a subscriber's URI. Only the origin may be written to a log, because users,
- * passwords, paths (many web hooks have a secret there) and queries must stay secret. libcurl parses the URI
- * itself.
+ * The protocol and the origin of a subscriber's URI. Only the origin may be written to a
+ * log, because users, passwords, paths (many web hooks have a secret there) and queries
+ * must stay secret. libcurl parses the URI itself.
  *
  *     https://user:secret@Example.org:8443/hooks/T0/B0?key=secret
  *     origin: https://example.org:8443
@@ -76,8 +76,8 @@ void delivery_free(struct mem *mem, struct delivery *d);
  *
  *     2xx                    the message is delivered
  *     410                    the subscription ends
- *     429, 5xx, no response  the attempt failed. The policy decides on a retry, which is not earlier than the
- *                            Retry-After of 429 and 503
+ *     429, 5xx, no response  the attempt failed. The policy decides on a retry, which is
+ *                            not earlier than the Retry-After of 429 and 503
  *     any other              a permanent failure. claimd does not follow redirects
  */
 struct ending {
@@ -131,8 +131,8 @@ void notify_metrics_write(const struct notify_metrics *f, uint64_t slow_hosts,
 
 /* ------------------------------------------------------------------ log */
 
-/* Log lines of deliveries. There is at most one line a second about failures, so that a dead subscriber does
- * not fill the log. Of an address they contain only the origin. */
+/* Log lines of deliveries. There is at most one line a second about failures, so that a
+ * dead subscriber does not fill the log. Of an address they contain only the origin. */
 struct delivery_log {
     const struct log *log;
     int64_t written_ns;    /* the last line about a failure; 0: none yet */

@@ -1,5 +1,6 @@
 /*
- * delivery_options: the options of a subscription for its deliveries (docs/api.md 20.2, 20.4, 20.5).
+ * delivery_options: the options of a subscription for its deliveries (docs/api.md 20.2,
+ * 20.4, 20.5).
  *
  *     {"post_headers": {"X-Token": "a"}, "post_data": "...", "from": "...",
  *      "subject": "..."}
@@ -32,9 +33,9 @@ void option_text_write(struct buf *out, struct bytes inside);
 enum { HEADERS_MOST = 64, HEADER_LINE_MOST = 8192 };
 
 /*
- * Calls `add` with the line of each header, in the form of libcurl (NUL-terminated, in `line`). Omits invalid
- * headers, and those that would change the meaning or the sender of the request. False: `add` returned false,
- * or there is no memory.
+ * Calls `add` with the line of each header, in the form of libcurl (NUL-terminated, in
+ * `line`). Omits invalid headers, and those that would change the meaning or the sender
+ * of the request. False: `add` returned false, or there is no memory.
  */
 bool option_headers(struct bytes post_headers, struct buf *line,
                     bool (*add)(void *ctx, const char *line), void *ctx);
@@ -42,11 +43,13 @@ bool option_headers(struct bytes post_headers, struct buf *line,
 /*
  * When a failed notification is retried:
  *
- *     attempt,  at once ...  minimum_delay ...  growing delays ...  maximum_delay ...  permanent failure
+ *     attempt,  at once ... minimum_delay ... growing delays ... maximum_delay ...
+ *               permanent failure
  *
- * The policy in the options of the subscription counts, or else that in the metadata of the queue. The API has
- * checked both. Invalid values that come from elsewhere count as the default policy, and numbers are limited to
- * useful ones: a message does not live longer than 14 days. Computing a delay costs O(1).
+ * The policy in the options of the subscription counts, or else that in the metadata of
+ * the queue. The API has checked both. Invalid values that come from elsewhere count as
+ * the default policy, and numbers are limited to useful ones: a message does not live
+ * longer than 14 days. Computing a delay costs O(1).
  */
 #define RETRY_MEMBER(name, value) int64_t name;
 #define RETRY_BACKOFF(name)       RETRY_##name,

@@ -3,7 +3,7 @@
 /* A translator turns such an address into the IPv4 address at its end (RFC 6052). */
 static const unsigned char nat64[12] = {0, 0x64, 0xff, 0x9b};
 
-/* ------------------------------------------------------------------ addresses that are not public */
+/* ----------------------------------------------------- addresses that are not public */
 
 struct block_row {
     unsigned char bytes[4];

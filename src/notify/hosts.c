@@ -150,7 +150,8 @@ host_end(struct hosts *h, struct host *host, int64_t duration_ms, bool responded
 bool
 host_enqueue(struct hosts *h, struct host *host, struct list *link, int64_t *wait_ms)
 {
-    /* Until the deliveries before this one have been sent, if they take the typical time. */
+    /* Until the deliveries before this one have been sent, if they take the typical
+     * time. */
     const int64_t rounds =
         (int64_t)((host->waiting + host->backed_off) / half_of_workers(h)) + 1;
 

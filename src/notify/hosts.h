@@ -1,15 +1,17 @@
 /*
- * hosts: decides which hosts may have a transfer now, so that slow hosts do not delay others.
+ * hosts: decides which hosts may have a transfer now, so that slow hosts do not delay
+ * others.
  *
  *     all        at most `workers` transfers at a time
  *     a host     at most half of them
  *     slow hosts (the last transfer timed out, or took long) together at most half of all
- *     unproven   slow hosts and new ones together at most three quarters. The rest is always left for hosts
- *                that respond
+ *     unproven   slow hosts and new ones together at most three quarters. The rest is
+ *                always left for hosts that respond
  *
- * A delivery without capacity waits in the queue of its host, with at most HOST_QUEUE_MOST a host and
- * QUEUED_MOST in all. Beyond that, the notifier returns it to the store, for as long as the host is likely to
- * need for those before it. So the memory here does not depend on the number of due deliveries.
+ * A delivery without capacity waits in the queue of its host, with at most
+ * HOST_QUEUE_MOST a host and QUEUED_MOST in all. Beyond that, the notifier returns it to
+ * the store, for as long as the host is likely to need for those before it. So the memory
+ * here does not depend on the number of due deliveries.
  *
  *     host:   idle --hosts_find()--> in use (queued or running)
  *             in use --host_release(), host_end()--> idle --> removed
@@ -58,7 +60,8 @@ void hosts_init(struct hosts *h, struct mem *mem, struct hash_key key, size_t wo
 /* No host may be in use. */
 void hosts_fini(struct hosts *h);
 
-/* Finds or adds the host of this origin. The caller must use or release it at once. NULL: no memory. */
+/* Finds or adds the host of this origin. The caller must use or release it at once. NULL:
+ * no memory. */
 struct host *hosts_find(struct hosts *h, const char *origin);
 
 /* True if the host may have one more transfer now, and no delivery waits for it. */
@@ -68,13 +71,13 @@ bool host_has_capacity(const struct hosts *h, const struct host *host);
 void host_begin(struct hosts *h, struct host *host);
 void host_end(struct hosts *h, struct host *host, int64_t duration_ms, bool responded);
 
-/* Adds a delivery to the queue of its host. False: the queue is full, and *wait_ms is the time until the next
- * try. */
+/* Adds a delivery to the queue of its host. False: the queue is full, and *wait_ms is the
+ * time until the next try. */
 bool
 host_enqueue(struct hosts *h, struct host *host, struct list *link, int64_t *wait_ms);
 
-/* Removes the next delivery whose *host has capacity (drain: any delivery) from its queue. NULL: there is none.
- * */
+/* Removes the next delivery whose *host has capacity (drain: any delivery) from its
+ * queue. NULL: there is none. */
 struct list *hosts_dequeue(struct hosts *h, bool drain, struct host **host);
 
 /* The caller does not use the host that it found. */

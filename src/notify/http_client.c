@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-/* Maximum lifetime of a connection, so that claimd notices a changed address of a name. */
+/* Maximum lifetime of a connection, so that claimd notices a changed address of a
+ * name. */
 enum { CONNECTION_LIFE_S = 300 };
 
-/* ------------------------------------------------------------------ callbacks of libcurl */
+/* -------------------------------------------------------------- callbacks of libcurl */
 
 static curl_socket_t
 open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
@@ -128,7 +129,8 @@ set_webhook_options(const struct http_client *c, struct delivery *p)
            SET(CURLOPT_POSTFIELDS, p->text.data);
 }
 
-/* The operator chose the mail server, so any address is allowed. The password is sent over TLS only. */
+/* The operator chose the mail server, so any address is allowed. The password is sent
+ * over TLS only. */
 static bool
 set_mail_options(const struct http_client *c, struct delivery *p)
 {
@@ -329,11 +331,12 @@ read_failure(const struct http_client *c, const struct delivery *p, CURLcode res
     long status = 0;
 
     how->timed_out = result == CURLE_OPERATION_TIMEDOUT;
-    /* CURLE_UNSUPPORTED_PROTOCOL means that the response is not HTTP, because URLs with other schemes are not
-     * sent. */
+    /* CURLE_UNSUPPORTED_PROTOCOL means that the response is not HTTP, because URLs with
+     * other schemes are not sent. */
     if (result == CURLE_URL_MALFORMAT)
         how->kind = ENDING_IMPOSSIBLE;
-    /* 5xx of SMTP is permanent like 4xx of HTTP, but an operator can repair a failed login. */
+    /* 5xx of SMTP is permanent like 4xx of HTTP, but an operator can repair a failed
+     * login. */
     if (p->target.kind == TARGET_MAIL && result != CURLE_LOGIN_DENIED &&
         c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK &&
         status >= 550)

@@ -1,5 +1,6 @@
 /*
- * http_client: sends deliveries with libcurl, by HTTP and by SMTP, many at a time, and reports how they end.
+ * http_client: sends deliveries with libcurl, by HTTP and by SMTP, many at a time, and
+ * reports how they end.
  *
  *     http_client_send() --> in progress --> http_client_next_ended() --> ended
  *                                 +--------> http_client_abort() -------> not in progress
@@ -32,7 +33,8 @@ void http_client_init(struct http_client *c, const struct notify_config *config)
 void http_client_fini(struct http_client *c);
 
 /*
- * Composes and sends a delivery. The first call loads libcurl. With an error nothing was sent:
+ * Composes and sends a delivery. The first call loads libcurl. With an error nothing was
+ * sent:
  *
  *     ST_BAD_VALUE     the notification can never be sent. *why says why
  *     ST_NOT_FOUND     likewise, because there is no key to sign it
@@ -42,8 +44,8 @@ void http_client_fini(struct http_client *c);
 enum status
 http_client_send(struct http_client *c, struct delivery *d, struct reason *why);
 
-/* Sets all options of the handle. The delivery must not move until it has ended. False: libcurl lacks an
- * option, or has no memory. A part of http_client_send(), for tests. */
+/* Sets all options of the handle. The delivery must not move until it has ended. False:
+ * libcurl lacks an option, or has no memory. A part of http_client_send(), for tests. */
 bool curl_setup(const struct http_client *c, struct delivery *d);
 
 /* Returns a delivery that has ended, and how. NULL: none has ended since. */

@@ -67,8 +67,9 @@ struct notify {
     bool failing;  /* the store or memory has failed: retry after RETRY_MS */
     bool returned; /* a delivery was returned since the last flush */
     /*
-     * When returned deliveries are due: the next one (INT64_MAX: none), and the last one (0: none). Workers do
-     * not know of these deadlines, so this thread does the housekeeping for them.
+     * When returned deliveries are due: the next one (INT64_MAX: none), and the last one
+     * (0: none). Workers do not know of these deadlines, so this thread does the
+     * housekeeping for them.
      */
     int64_t next_again_ms, last_again_ms;
 };
@@ -179,8 +180,8 @@ send_waiting(struct notify *n)
 
 /* ------------------------------------------------------------------ leasing */
 
-/* Sends a durable delivery, enqueues it, or puts it off. A crash may undo a change that is not durable, so its
- * delivery waits for the log. */
+/* Sends a durable delivery, enqueues it, or puts it off. A crash may undo a change that
+ * is not durable, so its delivery waits for the log. */
 static void
 send_if_durable(struct notify *n, struct delivery *p)
 {

@@ -59,8 +59,8 @@ batch_message_count(const struct call *c, size_t from)
     return count;
 }
 
-/* Fills a batch with the messages from word `from` on. The batch takes ownership of the space and the response.
- * */
+/* Fills a batch with the messages from word `from` on. The batch takes ownership of the
+ * space and the response. */
 static void
 batch_fill(struct call *c, size_t from, struct batch_pin *pin, struct store_batch *out)
 {

@@ -53,8 +53,8 @@ counters_span(struct redis_store *s, enum store_span which, int64_t value)
 
 /* ---------------------------------------------------------------------- calls */
 
-/* The keys of a queue (lib/queue.lua): five that it always has, two of its subscriptions, and that of a deleted
- * predecessor. */
+/* The keys of a queue (lib/queue.lua): five that it always has, two of its subscriptions,
+ * and that of a deleted predecessor. */
 static const char key_suffixes[] = {'q', 'z', 'm', 't', 'x', 's', 'u', 'f'};
 enum { PLAIN_KEYS = 5, FEED_KEYS = 7, ALL_KEYS = 8 };
 
@@ -68,8 +68,8 @@ call_init(struct call *c, struct redis_store *s, struct bytes key)
     command_init(&c->words, s->config.mem);
 }
 
-/* Adds the first `count` keys of the queue, and the string of an Idempotency-Key (NULL: none). `key` has their
- * common part. */
+/* Adds the first `count` keys of the queue, and the string of an Idempotency-Key (NULL:
+ * none). `key` has their common part. */
 static void
 call_add_keys(struct command_words *words, struct buf *key, size_t count,
               const struct store_key *own)
@@ -134,7 +134,8 @@ call_begin_all(struct redis_store *s, const struct store_op *op,
     return call_begin_keys(s, op, where, ALL_KEYS);
 }
 
-/* Replaces the keys by the first `count` keys of the queue and that of the call. The arguments stay. */
+/* Replaces the keys by the first `count` keys of the queue and that of the call. The
+ * arguments stay. */
 static void
 call_extend_keys(struct call *c, size_t count)
 {
@@ -264,8 +265,8 @@ call_metadata(struct call *c, const struct store_metadata *metadata)
 
 /* ---------------------------------------------------------------------- running */
 
-/* The number of keys that the script needs if it lacks some. The script has changed nothing then. 0: it lacks
- * none. */
+/* The number of keys that the script needs if it lacks some. The script has changed
+ * nothing then. 0: it lacks none. */
 static size_t
 missing_keys(const struct call *c)
 {
@@ -277,8 +278,8 @@ missing_keys(const struct call *c)
     return c->where != NULL && wanted > c->key_count ? wanted : 0;
 }
 
-/* Expires what is due, because a script that only reads must not do so, and moves dead letters. ST_AGAIN:
- * done, call the script again. */
+/* Expires what is due, because a script that only reads must not do so, and moves dead
+ * letters. ST_AGAIN: done, call the script again. */
 static enum status
 expire_due(struct call *c)
 {
@@ -305,7 +306,8 @@ is_unexpected(const struct call *c, enum script script, int64_t status)
            (status > RESPONSE_EXPIRE_FIRST && c->key == NULL);
 }
 
-/* Claims of the queue may end earlier than claimd knows: the script says so, or its response was lost. */
+/* Claims of the queue may end earlier than claimd knows: the script says so, or its
+ * response was lost. */
 static void
 note_claim_end(const struct call *c, enum status st)
 {

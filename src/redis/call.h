@@ -1,6 +1,6 @@
 /*
- * call: the store on Redis as its operations see it, and the call of a script, from its arguments to its
- * response.
+ * call: the store on Redis as its operations see it, and the call of a script, from its
+ * arguments to its response.
  *
  *     struct call c = call_begin(s, op, where);
  *
@@ -26,7 +26,8 @@ struct stats_scan;    /* stats_scan.c */
 struct maintenance;   /* maintenance.c */
 struct claim_ends;    /* claim_ends.c */
 
-/* Counts of the operations of this process on queues. Expiry happens in scripts and is not counted here. */
+/* Counts of the operations of this process on queues. Expiry happens in scripts and is
+ * not counted here. */
 struct counters {
     struct counter counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];
@@ -58,7 +59,8 @@ redis_of(struct store *s)
     return container_of(s, struct redis_store, store);
 }
 
-/* The clock of this process in ms: the stopwatch, or the clock of the operation in tests. */
+/* The clock of this process in ms: the stopwatch, or the clock of the operation in
+ * tests. */
 static inline int64_t
 redis_clock_ms(const struct redis_store *s, int64_t op_ms)
 {
@@ -115,15 +117,18 @@ struct call {
     struct reason why;
 };
 
-/* Begin a call with the keys of a queue, and the time. call_begin_all() adds the keys that a queue only
- * sometimes has. While the slot of the queue moves, Redis may refuse such a call. Each call must be ended by
- * call_end() or call_finish(). */
+/*
+ * Begin a call with the keys of a queue, and the time. call_begin_all() adds the keys
+ * that a queue only sometimes has. While the slot of the queue moves, Redis may refuse
+ * such a call. Each call must be ended by call_end() or call_finish().
+ */
 struct call call_begin(struct redis_store *s, const struct store_op *op,
                        const struct store_queue *where);
 struct call call_begin_all(struct redis_store *s, const struct store_op *op,
                            const struct store_queue *where);
 
-/* Begins a call with one key, and ends the buffer of the key. call_time() adds the time. */
+/* Begins a call with one key, and ends the buffer of the key. call_time() adds the
+ * time. */
 struct call call_begin_key(struct redis_store *s, struct buf *key);
 void call_time(struct call *c, const struct store_op *op);
 
@@ -152,8 +157,11 @@ call_raw(struct call *c, const void *value, size_t len)
     command_word(&c->words, bytes_of(value, len));
 }
 
-/* Random hexadecimal digits, the first one a letter: the tag of a new queue, or the secret part of the id of a
- * claim or a subscription. Without entropy call_run() returns ST_UNAVAILABLE. */
+/*
+ * Random hexadecimal digits, the first one a letter: the tag of a new queue, or the
+ * secret part of the id of a claim or a subscription. Without entropy call_run() returns
+ * ST_UNAVAILABLE.
+ */
 void call_random_digits(struct call *c, size_t count);
 
 /* NULL: none. */
@@ -170,16 +178,19 @@ call_limit(struct call *c, size_t limit)
     call_number(c, (int64_t)limit);
 }
 
-/* The id of a message, a claim or a subscription, as a client sent it. If it does not have the form of
- * store/types.h, the script gets "-", so that scripts never parse other texts as numbers. */
+/*
+ * The id of a message, a claim or a subscription, as a client sent it. If it does not
+ * have the form of store/types.h, the script gets "-", so that scripts never parse other
+ * texts as numbers.
+ */
 void call_id(struct call *c, struct bytes id);
 
 /* A marker, as a client sent it: an id or a number. Anything else counts as absent. */
 void call_marker(struct call *c, struct bytes marker);
 
 /*
- * Adds the key of an operation (store/key.h), after all other arguments. The script must be the keyed one then. No
- * effect without a key.
+ * Adds the key of an operation (store/key.h), after all other arguments. The script must
+ * be the keyed one then. No effect without a key.
  */
 void call_key(struct call *c, const struct store_key *key);
 
@@ -192,11 +203,13 @@ enum { METADATA_WORDS = 12 };
 void call_metadata(struct call *c, const struct store_metadata *metadata);
 
 /*
- * Runs the call, and once more if the script needs further keys of the queue. Returns the status of the script,
- * or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET, ST_UNCONFIRMED. If call_count() > 0, there is a response.
+ * Runs the call, and once more if the script needs further keys of the queue. Returns the
+ * status of the script, or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET, ST_UNCONFIRMED.
+ * If call_count() > 0, there is a response.
  *
- * With a status of the script, the response has the shape in SCRIPT_LIST, and readers rely on it. If the shape
- * is wrong, the status is ST_UNAVAILABLE, or ST_UNCONFIRMED for CALL_CHANGE. The words may be anything then.
+ * With a status of the script, the response has the shape in SCRIPT_LIST, and readers
+ * rely on it. If the shape is wrong, the status is ST_UNAVAILABLE, or ST_UNCONFIRMED for
+ * CALL_CHANGE. The words may be anything then.
  */
 enum status call_run(struct call *c, enum script script, enum call_kind kind);
 
@@ -213,18 +226,20 @@ size_t call_count(const struct call *c);
 /* True if the response has an i-th word. */
 bool call_has(const struct call *c, size_t i);
 
-/* A word of the response as a text (absent: it is none) or as an integer (0: it is none). Texts are valid until
- * the call ends. */
+/* A word of the response as a text (absent: it is none) or as an integer (0: it is none).
+ * Texts are valid until the call ends. */
 struct bytes call_item(const struct call *c, size_t i);
 int64_t call_integer(const struct call *c, size_t i);
 
-/* Reads the words of call_metadata() from word `at` on. The texts are valid as long as the response. */
+/* Reads the words of call_metadata() from word `at` on. The texts are valid as long as
+ * the response. */
 void call_read_metadata(const struct call *c, size_t at, struct store_metadata *out);
 
 /* The head of a message. Its texts are valid as long as the response. */
 struct message_head call_head(const struct call *c, size_t i);
 
-/* Writes the id of a message: the original one, or if that is absent, the id of its number. */
+/* Writes the id of a message: the original one, or if that is absent, the id of its
+ * number. */
 void message_id_write(struct bytes tag, uint64_t number, struct bytes original,
                       struct store_id *out);
 
@@ -234,7 +249,7 @@ bool message_head_details(const struct message_head *head, struct store_details 
 /* Takes the response out of the call. The caller ends it with wire_free_response(). */
 redisReply *call_take_response(struct call *c);
 
-/* ---------------------------------------------------------------------- claims: message_ops.c */
+/* ------------------------------------------------------------- claims: message_ops.c */
 
 /* Adds the terms of a claim, as read_terms() of lib/messages.lua reads them. */
 void call_claim_terms(struct call *c, const struct store_terms *terms);
@@ -245,9 +260,10 @@ void call_client(struct call *c, const struct store_op *op);
 /* The fencing token of a claim, from two words of a response. */
 uint64_t fencing_token(const struct call *c, size_t number, size_t base);
 
-/* ---------------------------------------------------------------------- index of queues: queue_ops.c */
+/* ------------------------------------------------------ index of queues: queue_ops.c */
 
-/* Lists a new queue. ST_UNCONFIRMED: the queue may exist without being listed. The next post lists it. */
+/* Lists a new queue. ST_UNCONFIRMED: the queue may exist without being listed. The next
+ * post lists it. */
 enum status queue_index_add(struct redis_store *s, const struct store_op *op,
                             const struct store_queue *where, struct bytes tag);
 
@@ -259,8 +275,11 @@ struct index_page {
     uint64_t total;
 };
 
-/* Reads at most `limit` entries of the queues of a project, or of the list of projects (NULL), after the name
- * `marker` (absent: from the first one). The page must be released in any case. */
+/*
+ * Reads at most `limit` entries of the queues of a project, or of the list of projects
+ * (NULL), after the name `marker` (absent: from the first one). The page must be released
+ * in any case.
+ */
 enum status
 queue_index_page(struct redis_store *s, const struct bytes *project, enum store_kind kind,
                  struct bytes marker, size_t limit, struct index_page *out);
@@ -273,7 +292,7 @@ void index_page_release(struct index_page *page);
 enum status queue_index_count(struct redis_store *s, struct bytes project,
                               enum store_kind kind, uint64_t *count);
 
-/* ---------------------------------------------------------------------- parts of the store */
+/* ---------------------------------------------------------------- parts of the store */
 
 /* Makes s->stats_scan. ST_NO_MEMORY. */
 enum status stats_scan_open(struct redis_store *s);
@@ -290,11 +309,15 @@ enum status maintenance_start(struct redis_store *s);
 /* NULL is fine. */
 void maintenance_end(struct maintenance *m);
 
-/* Defined in claim_ends.c: claimd looks at the queue at this time of Redis (0: now). Does not block. */
+/* Defined in claim_ends.c: claimd looks at the queue at this time of Redis (0: now). Does
+ * not block. */
 void claim_ends_add(struct redis_store *s, const struct store_queue *where, int64_t ms);
 
-/* Defined in outbox.c, because a call that expires claims sends their dead letters. Sends the transfers
- * of a response: from word `from` on, two words describe each, the id and the content. */
+/*
+ * Defined in outbox.c, because a call that expires claims sends their dead letters. Sends
+ * the transfers of a response: from word `from` on, two words describe each, the id and
+ * the content.
+ */
 enum status outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
                            const struct store_queue *where);
 

@@ -7,7 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* POLL_MS is the maximum time between two polls of a list, to which other processes add, too. */
+/* POLL_MS is the maximum time between two polls of a list, to which other processes add,
+ * too. */
 enum {
     POLL_MS = 10000,
     AVOID_MS = 10000, /* how long to avoid a node after a failure */

@@ -32,8 +32,8 @@ struct finish_run {
     size_t counts[STORE_FINISH_DEAD_LETTER + 1]; /* of held messages */
 };
 
-/* Checks a post before anything changes. If the queue changes until the messages arrive, they arrive
- * nevertheless. */
+/* Checks a post before anything changes. If the queue changes until the messages arrive,
+ * they arrive nevertheless. */
 static enum status
 check_post(const struct finish_run *f, const struct store_finish_post *p)
 {
@@ -141,7 +141,8 @@ read_held(struct finish_run *f, const struct call *c)
     return held.len == f->request->count && (all || !f->request->atomic);
 }
 
-/* Counts what the script has done. Returns the word behind the counts of deleted messages. */
+/* Counts what the script has done. Returns the word behind the counts of deleted
+ * messages. */
 static size_t
 count_finished(const struct finish_run *f, const struct call *c)
 {
@@ -161,7 +162,8 @@ count_finished(const struct finish_run *f, const struct call *c)
     return at;
 }
 
-/* Sends the posts, then the dead letters from word `from` on. Those that do not arrive now are sent later. */
+/* Sends the posts, then the dead letters from word `from` on. Those that do not arrive
+ * now are sent later. */
 static void
 send_finished(struct finish_run *f, const struct call *c, size_t from)
 {
@@ -193,8 +195,8 @@ send_finished(struct finish_run *f, const struct call *c, size_t from)
     mem_free(f->store->config.mem, all);
 }
 
-/* The result of an earlier call. Its posts are in transfer, or have arrived: nothing remembers their ids for so
- * long. */
+/* The result of an earlier call. Its posts are in transfer, or have arrived: nothing
+ * remembers their ids for so long. */
 static void
 show_repeated(struct finish_run *f, const struct call *c)
 {

@@ -18,7 +18,8 @@
 /* Words of the responses of claim_create and claim_get. */
 enum { NUMBER = 3, BASE, CREATED_MESSAGES, STARTED = 5, ENDS, GOT_MESSAGES };
 
-/* The default of the server is negative, because that of the queue has priority over it. */
+/* The default of the server is negative, because that of the queue has priority over
+ * it. */
 static void
 call_term(struct call *c, int64_t own_s, int64_t server_s)
 {
@@ -168,7 +169,8 @@ redis_claim_get(struct store *store, struct store_op *op, const struct store_que
     return st;
 }
 
-/* Markers of listings: time of the creation of a claim and its number, 12 hexadecimal digits each. */
+/* Markers of listings: time of the creation of a claim and its number, 12 hexadecimal
+ * digits each. */
 enum { MARKER_DIGITS = 12 };
 
 static void

@@ -152,7 +152,8 @@ map_set_single(struct map *m, const struct link_address *node)
     lock_release(&m->lock);
 }
 
-/* Reads [first, last, [host, port, ...] of the primary, replica ...]. False: it has another form. */
+/* Reads [first, last, [host, port, ...] of the primary, replica ...]. False: it has
+ * another form. */
 static bool
 read_slot_range(const redisReply *range, const struct link_address *source,
                 int64_t *first, int64_t *last, struct link_address *primary)
@@ -251,7 +252,8 @@ close_links(struct cluster_client *client)
         link_close(&client->links[i]);
 }
 
-/* Returns the link to a node, and opens it if necessary. NULL: it cannot be opened, with a reason. */
+/* Returns the link to a node, and opens it if necessary. NULL: it cannot be opened, with
+ * a reason. */
 static struct link *
 link_to(struct cluster_client *client, uint16_t node, struct reason *why)
 {
@@ -274,7 +276,7 @@ link_to(struct cluster_client *client, uint16_t node, struct reason *why)
     return l;
 }
 
-/* ------------------------------------------------------------------ refreshing the map */
+/* ---------------------------------------------------------------- refreshing the map */
 
 static enum status
 fetch_map(struct cluster_client *client, uint16_t node, struct reason *why)
@@ -391,7 +393,8 @@ struct attempt {
     int64_t pause_ms; /* length of the next pause */
 };
 
-/* Blocking work of an attempt, with the connections of a client. It runs on the thread pool. */
+/* Blocking work of an attempt, with the connections of a client. It runs on the thread
+ * pool. */
 typedef enum attempt_outcome offload_fn(struct attempt *a, struct cluster_client *client);
 
 struct offload {
@@ -625,7 +628,8 @@ run_attempt(struct attempt *a)
     return ATTEMPT_FAILED;
 }
 
-/* An offload_fn, for requests that have failed: another node may have become the primary. */
+/* An offload_fn, for requests that have failed: another node may have become the
+ * primary. */
 static enum attempt_outcome
 refresh_map(struct attempt *a, struct cluster_client *client)
 {
@@ -636,7 +640,8 @@ refresh_map(struct attempt *a, struct cluster_client *client)
     return ATTEMPT_FAILED;
 }
 
-/* An offload_fn. Backs off before the next attempt, unless patient_most requests already do. */
+/* An offload_fn. Backs off before the next attempt, unless patient_most requests already
+ * do. */
 static enum attempt_outcome
 back_off(struct attempt *a, struct cluster_client *client)
 {

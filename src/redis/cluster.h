@@ -1,18 +1,23 @@
 /*
- * cluster: runs a request on the right node of a Redis Cluster, and has replicas confirm changes.
+ * cluster: runs a request on the right node of a Redis Cluster, and has replicas confirm
+ * changes.
  *
- * A request is one script whose keys are in one slot. The wire sends it to the primary of the slot (wire.h). A
- * change ends when the configured number of replicas has confirmed it (WAIT).
+ * A request is one script whose keys are in one slot. The wire sends it to the primary of
+ * the slot (wire.h). A change ends when the configured number of replicas has confirmed
+ * it (WAIT).
  *
- * claimd follows redirections (MOVED, ASK). It retries while a node is temporarily unable (TRYAGAIN,
- * CLUSTERDOWN, LOADING, a failed primary), until patience_ms. After a timeout of a node, requests for it fail
- * at once for a second, so that they do not use up the threads.
+ * claimd follows redirections (MOVED, ASK). It retries while a node is temporarily unable
+ * (TRYAGAIN, CLUSTERDOWN, LOADING, a failed primary), until patience_ms. After a timeout
+ * of a node, requests for it fail at once for a second, so that they do not use up the
+ * threads.
  *
- *   Outcome   ST_OK: executed, and confirmed if it is a change. ST_UNCONFIRMED: perhaps executed; there may be
- *             a response. ST_UNAVAILABLE: not executed. ST_OVER_BUDGET: not executed, Redis has no memory
+ *   Outcome   ST_OK: executed, and confirmed if it is a change. ST_UNCONFIRMED: perhaps
+ *             executed; there may be a response. ST_UNAVAILABLE: not executed.
+ *             ST_OVER_BUDGET: not executed, Redis has no memory
  *   Threads   of a cluster: any. Of a client: one at a time
- *   Blocking  cluster_run(), at most patience_ms + 2 response_ms. In a fiber it parks, and a thread of the pool
- *             does what blocks (opening a connection, backing off)
+ *   Blocking  cluster_run(), at most patience_ms + 2 response_ms. In a fiber it parks,
+ *             and a thread of the pool does what blocks (opening a connection, backing
+ *             off)
  */
 #ifndef REDIS_CLUSTER_H
 #define REDIS_CLUSTER_H
@@ -25,8 +30,8 @@
 /*
  * The node of each slot, as far as claimd knows.
  *
- * A node is known by its index, which is valid within one generation. If the map is full, it forgets all nodes
- * and a new generation begins.
+ * A node is known by its index, which is valid within one generation. If the map is full,
+ * it forgets all nodes and a new generation begins.
  *
  *   Threads  any
  *   Memory   64 KB, and 264 bytes for each of MAP_NODES
@@ -60,9 +65,11 @@ map_generation(const struct map *m)
 /* The primary of a slot, or MAP_NOWHERE. */
 uint16_t map_find(struct map *m, uint16_t slot);
 
-/* Walks the nodes that have slots: returns the owner of the next range, from slot *at on (0 at first), and
- * moves *at past the range. MAP_NOWHERE: there are no more. A node with several ranges comes several times.
- * O(slots). */
+/*
+ * Walks the nodes that have slots: returns the owner of the next range, from slot *at on
+ * (0 at first), and moves *at past the range. MAP_NOWHERE: there are no more. A node with
+ * several ranges comes several times. O(slots).
+ */
 uint16_t map_next_owner(struct map *m, uint16_t *at);
 
 /* The slot is at this node now. */
@@ -72,8 +79,8 @@ void map_move(struct map *m, uint16_t slot, const struct link_address *to);
 void map_set_single(struct map *m, const struct link_address *node);
 
 /*
- * Reads the response to CLUSTER SLOTS from the node at `source`, whose host stands for an empty one.
- * ST_UNAVAILABLE: the response has another form. The map is unchanged then.
+ * Reads the response to CLUSTER SLOTS from the node at `source`, whose host stands for an
+ * empty one. ST_UNAVAILABLE: the response has another form. The map is unchanged then.
  */
 enum status
 map_read(struct map *m, const redisReply *slots, const struct link_address *source);
@@ -111,7 +118,8 @@ struct cluster {
     struct wire wire;
 };
 
-/* Blocking connections of one thread, for commands. cluster_command() opens them when they are needed. */
+/* Blocking connections of one thread, for commands. cluster_command() opens them when
+ * they are needed. */
 struct cluster_client {
     struct list link;
     struct cluster *cluster;
@@ -130,8 +138,8 @@ struct cluster_request {
     int64_t due_ms; /* out: when to look at the queue (claim_ends.h); 0: no change */
 };
 
-/* Learns where the slots are. ST_UNAVAILABLE with a reason: no node responds, or the user or the password is
- * wrong. */
+/* Learns where the slots are. ST_UNAVAILABLE with a reason: no node responds, or the user
+ * or the password is wrong. */
 enum status
 cluster_open(struct cluster *c, const struct cluster_config *config, struct reason *why);
 void cluster_close(struct cluster *c);
@@ -150,7 +158,8 @@ enum status
 cluster_command(struct cluster_client *client, uint16_t node, const struct bytes *words,
                 size_t count, redisReply **out, struct reason *why);
 
-/* Loads the library of functions into a node, unless the node has it. As cluster_command(). */
+/* Loads the library of functions into a node, unless the node has it. As
+ * cluster_command(). */
 enum status
 cluster_load_library(struct cluster_client *client, uint16_t node, struct reason *why);
 

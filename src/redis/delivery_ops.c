@@ -12,7 +12,8 @@ enum {
     QUEUE_POLL_MS = 60000    /* likewise of a queue in which nothing is due */
 };
 
-/* The length of a lease without a maintenance thread, which would renew it: three years. */
+/* The length of a lease without a maintenance thread, which would renew it: three
+ * years. */
 static const int64_t UNRENEWED_MS = INT64_C(100000000000);
 
 struct deliveries {
@@ -241,8 +242,8 @@ redis_delivery_watch(struct store *store, struct store_listener *listener)
     lock_release(&d->lock);
 }
 
-/* If the oldest renewal is due, notes the renewal and copies the delivery, with the texts of its queue in
- * `text`. False: no renewal is due. */
+/* If the oldest renewal is due, notes the renewal and copies the delivery, with the texts
+ * of its queue in `text`. False: no renewal is due. */
 static bool
 renew_oldest(struct deliveries *d, int64_t now_ms, struct buf *text,
              struct store_delivery *view, int64_t *token)
@@ -279,8 +280,8 @@ delivery_leases_renew(struct redis_store *s)
     struct buf text;
 
     buf_init(&text, s->config.mem);
-    /* One lease at a time, so that a node that does not respond delays the other work of the thread only once.
-     * */
+    /* One lease at a time, so that a node that does not respond delays the other work of
+     * the thread only once. */
     if (renew_oldest(d, now_ms, &text, &view, &token)) {
         struct call c = call_begin(s, &op, &view.queue);
 

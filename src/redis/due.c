@@ -82,7 +82,8 @@ node_of(struct redis_store *s, uint16_t slot)
     return node < MAP_NODES ? node : DUE_NODES - 1;
 }
 
-/* True if the node of the slot has failed a short time ago. Other nodes must not wait for it. */
+/* True if the node of the slot has failed a short time ago. Other nodes must not wait for
+ * it. */
 static bool
 is_avoided(struct redis_store *s, struct due_lists *lists, enum due_use use,
            uint16_t slot, int64_t now_ms)
@@ -161,8 +162,8 @@ due_next_list(struct due_lists *lists, int64_t *poll_ms)
 /* The words of the response of due_lease. */
 enum { LEASE_NOW = 1, LEASE_NEXT, LEASE_QUEUE, LEASE_UNTIL };
 
-/* Works on a leased queue, and sets its next time. If that is impossible, its lease ends, or it waits as long as its
- * node is avoided. */
+/* Works on a leased queue, and sets its next time. If that is impossible, its lease ends,
+ * or it waits as long as its node is avoided. */
 static enum status
 work_on(struct redis_store *s, struct due_lists *lists, const struct store_op *op,
         unsigned list_no, const struct call *lease, due_work_fn *work)

@@ -42,7 +42,8 @@ hiredis_library_load(struct hiredis_library *out, struct reason *why)
     if (reader == NULL)
         return reason_give(why, ST_UNAVAILABLE,
                            "hiredis lacks a function that claimd needs: %s", dlerror());
-    /* hiredis does not export the functions of its readers, so they are copied from a reader. */
+    /* hiredis does not export the functions of its readers, so they are copied from a
+     * reader. */
     out->limited = *reader->fn;
     out->create_array = out->limited.createArray;
     out->limited.createArray = create_limited_array;

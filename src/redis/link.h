@@ -1,9 +1,10 @@
 /*
- * link: how claimd reaches a Redis: the URL of the store, the library hiredis, and one connection. A connection
- * sends commands together and returns their responses in the same order.
+ * link: how claimd reaches a Redis: the URL of the store, the library hiredis, and one
+ * connection. A connection sends commands together and returns their responses in the
+ * same order.
  *
- * A link that has failed stays failed, because Redis may or may not have executed what was sent. The caller
- * closes it and opens another one.
+ * A link that has failed stays failed, because Redis may or may not have executed what
+ * was sent. The caller closes it and opens another one.
  *
  *   Threads   one at a time
  *   Blocking  opening and reading responses, within the configured time limits
@@ -16,8 +17,8 @@
 
 #include <hiredis/hiredis.h>
 
-/* The functions of hiredis in use, with their names here. Only a store on Redis loads the library
- * (docs/adr/0015-redis.md). */
+/* The functions of hiredis in use, with their names here. Only a store on Redis loads the
+ * library (docs/adr/0015-redis.md). */
 #define HIREDIS_FUNCTIONS(X)                                                             \
     X(connect, redisConnectWithTimeout)                                                  \
     X(connect_unix, redisConnectUnixWithTimeout)                                         \
@@ -49,7 +50,8 @@ struct hiredis_library {
 
 #undef HIREDIS_MEMBER
 
-/* The library stays loaded. ST_UNAVAILABLE: the library, or one of its functions, is missing. */
+/* The library stays loaded. ST_UNAVAILABLE: the library, or one of its functions, is
+ * missing. */
 enum status hiredis_library_load(struct hiredis_library *out, struct reason *why);
 
 /* The address of a Redis. */
@@ -65,7 +67,8 @@ link_address_equal(const struct link_address *a, const struct link_address *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-/* Makes an address of a host (empty: that of `source`) and a port. False: they are not valid. */
+/* Makes an address of a host (empty: that of `source`) and a port. False: they are not
+ * valid. */
 bool link_address_make(struct bytes host, int64_t port, const struct link_address *source,
                        struct link_address *out);
 
@@ -113,9 +116,9 @@ struct link {
 };
 
 /*
- * Connects and logs in. ST_UNAVAILABLE with a reason. An array of more than a million elements ends the
- * connection. Without this limit, hiredis reserves as much memory as the head of an array announces before any
- * element has arrived.
+ * Connects and logs in. ST_UNAVAILABLE with a reason. An array of more than a million
+ * elements ends the connection. Without this limit, hiredis reserves as much memory as
+ * the head of an array announces before any element has arrived.
  */
 enum status link_open(struct link *l, const struct link_config *config,
                       const struct link_address *to, struct reason *why);
@@ -132,28 +135,34 @@ link_is_open(const struct link *l)
     return l->context != NULL;
 }
 
-/* True if no response is outstanding and Redis has not closed the connection. O(1), one system call. */
+/* True if no response is outstanding and Redis has not closed the connection. O(1), one
+ * system call. */
 bool link_is_reusable(const struct link *l);
 
-/* Appends a command to the output: `words`, then those of `rest` (NULL: none), then `last` (absent: none).
- * ST_NO_MEMORY: the caller must close the link. */
+/* Appends a command to the output: `words`, then those of `rest` (NULL: none), then
+ * `last` (absent: none). ST_NO_MEMORY: the caller must close the link. */
 enum status link_append(struct link *l, const struct bytes *words, size_t count,
                         const struct command_words *rest, struct bytes last);
 
 /* Marks the link as failed, because Redis violates the protocol. */
 void link_fail(struct link *l, const char *what);
 
-/* True if everything that was read has been parsed. If bytes are left after the last response, the caller calls
- * link_fail(): each later response would be taken for that of another request. */
+/*
+ * True if everything that was read has been parsed. If bytes are left after the last
+ * response, the caller calls link_fail(): each later response would be taken for that of
+ * another request.
+ */
 bool link_is_drained(const struct link *l);
 
 /*
  * These do not wait for responses. False: the link has failed.
  *
- *   link_write()          writes as much of the output as the socket takes. *all: nothing is left
+ *   link_write()          writes as much of the output as the socket takes. *all: nothing
+ *                         is left
  *   link_flush()          writes all of the output
  *   link_read()           reads what has arrived, up to a limit. *more: there may be more
- *   link_next_response()  returns the next response that was read completely, owned. NULL: there is none
+ *   link_next_response()  returns the next response that was read completely, owned.
+ *                         NULL: there is none
  */
 bool link_write(struct link *l, bool *all);
 bool link_flush(struct link *l);
@@ -163,8 +172,11 @@ redisReply *link_next_response(struct link *l);
 /* NULL is fine. */
 void link_free_response(const struct link *l, redisReply *response);
 
-/* Sends one command and returns its response, owned. ST_UNAVAILABLE with a reason: the link has failed, more
- * than one response has arrived, or the response is an error. Then *out is NULL. */
+/*
+ * Sends one command and returns its response, owned. ST_UNAVAILABLE with a reason: the
+ * link has failed, more than one response has arrived, or the response is an error. Then
+ * *out is NULL.
+ */
 enum status link_command(struct link *l, const struct bytes *words, size_t count,
                          redisReply **out, struct reason *why);
 

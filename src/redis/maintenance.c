@@ -1,12 +1,13 @@
 /*
- * maintenance: a thread of a store on Redis for work that no request does. It wakes waiters (waiting.h),
- * listens for changes by other processes, renews the leases of deliveries (subscription_ops.h) and refreshes
- * the map of the slots.
+ * maintenance: a thread of a store on Redis for work that no request does. It wakes
+ * waiters (waiting.h), listens for changes by other processes, renews the leases of
+ * deliveries (subscription_ops.h) and refreshes the map of the slots.
  *
- * Each queue has a channel in the slot of its keys (sharded pub/sub of Redis 7). Scripts publish to it when
- * messages become ready while a process listens, and when the queue is deleted (lib/queue.lua). The thread has
- * a connection to each node whose channels it needs. If the connection breaks or the slot moves, the thread
- * subscribes again. Notifications in between are lost, so claimd also wakes waiters from time to time.
+ * Each queue has a channel in the slot of its keys (sharded pub/sub of Redis 7). Scripts
+ * publish to it when messages become ready while a process listens, and when the queue is
+ * deleted (lib/queue.lua). The thread has a connection to each node whose channels it
+ * needs. If the connection breaks or the slot moves, the thread subscribes again.
+ * Notifications in between are lost, so claimd also wakes waiters from time to time.
  *
  *     channel:   unsubscribed --SSUBSCRIBE confirmed--> subscribed
  *                     ^                                   |    |
@@ -15,9 +16,12 @@
  *
  * With a test clock there is no such thread, and housekeeping wakes the waiters.
  *
- *   Threads  maintenance_start() and maintenance_end(): the one that opens the store. The rest: this thread
- *   Blocking opening a connection, and the scripts of delivery_leases_renew(). Reading never blocks
- *   Memory   a channel for each queue with waiters, until half a minute after the last one
+ *   Threads  maintenance_start() and maintenance_end(): the one that opens the store. The
+ *            rest: this thread
+ *   Blocking opening a connection, and the scripts of delivery_leases_renew(). Reading
+ *   never blocks
+ *   Memory   a channel for each queue with waiters, until half a minute after the last
+ *            one
  */
 #include "claimd/base/invariant.h"
 #include "claimd/base/thread.h"
@@ -152,7 +156,8 @@ channel_move(struct maintenance *m, struct channel *c, bool subscribed)
     list_add_before(subscribed ? &m->subscribed : &m->unsubscribed, &c->link);
 }
 
-/* Adds channels for queues with new waiters. Without memory, the timer of the wait queue wakes the waiters. */
+/* Adds channels for queues with new waiters. Without memory, the timer of the wait queue
+ * wakes the waiters. */
 static void
 add_new_channels(struct maintenance *m, int64_t now)
 {
@@ -199,7 +204,8 @@ drop_node(struct maintenance *m, uint16_t node)
     }
 }
 
-/* Returns the connection to a node, and opens it if necessary. NULL: it cannot be opened. */
+/* Returns the connection to a node, and opens it if necessary. NULL: it cannot be
+ * opened. */
 static struct pubsub_node *
 connect_node(struct maintenance *m, uint16_t node, int64_t now)
 {
@@ -295,7 +301,8 @@ ping_silent_nodes(struct maintenance *m, int64_t now)
     }
 }
 
-/* Subscribes to unsubscribed channels, removes old ones and pings silent nodes. Returns when to do so again. */
+/* Subscribes to unsubscribed channels, removes old ones and pings silent nodes. Returns
+ * when to do so again. */
 static int64_t
 maintain_channels(struct maintenance *m, int64_t now)
 {
@@ -389,7 +396,8 @@ run_due(struct maintenance *m)
     return sooner(next, maintain_channels(m, now));
 }
 
-/* Sleeps until this time, or until a node has sent something or another thread wakes this one. */
+/* Sleeps until this time, or until a node has sent something or another thread wakes this
+ * one. */
 static void
 sleep_until(struct maintenance *m, int64_t until)
 {

@@ -1,4 +1,5 @@
-/* message_ops: the operations of the store on messages. Read batch.h and scripts/message_post.lua next. */
+/* message_ops: the operations of the store on messages. Read batch.h and
+ * scripts/message_post.lua next. */
 #include "redis/batch.h"
 #include "redis/delivery_ops.h"
 #include "redis/waiting.h"
@@ -6,8 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Adds what the caller of a pop can pass on (struct store_batch): the bytes of bodies, and the ids of the messages
- * that it has decrypted. */
+/* Adds what the caller of a pop can pass on (struct store_batch): the bytes of bodies,
+ * and the ids of the messages that it has decrypted. */
 static void
 call_add_capacity(struct call *c, const struct store_batch *batch)
 {
@@ -113,8 +114,8 @@ redis_message_get(struct store *store, struct store_op *op,
 
 /* ---------------------------------------------------------------------- deletion */
 
-/* Counts deleted messages. Of claimed ones it also counts the time since the claim, and the number of claims.
- * */
+/* Counts deleted messages. Of claimed ones it also counts the time since the claim, and
+ * the number of claims. */
 static void
 count_deleted(const struct call *c, enum status st, bool with_claim)
 {

@@ -66,10 +66,12 @@ enum {
 };
 enum { TTL_AT = 0, DELAY_AT = 8, BODY_LEN_AT = 16, DRAFT_SUM_LEN_AT = 20, DRAFT_SIZE };
 
-/* Maximum time from the script that leases transfers to a process until it sends the last one. */
+/* Maximum time from the script that leases transfers to a process until it sends the last
+ * one. */
 static const int64_t TRANSFER_MS = 60000;
 
-/* Limits of one call of Redis: messages, and bytes after which no further message is added. */
+/* Limits of one call of Redis: messages, and bytes after which no further message is
+ * added. */
 enum { BATCH_MOST = 64, BATCH_BYTES = 1 << 20 };
 
 /* The content of a transfer. */
@@ -344,8 +346,8 @@ send_batch(struct redis_store *s, const struct store_op *op,
     return st;
 }
 
-/* Reads the contents of the next transfers that one call can send, at most BATCH_MOST. 0: the first one cannot be
- * read. */
+/* Reads the contents of the next transfers that one call can send, at most BATCH_MOST. 0:
+ * the first one cannot be read. */
 static size_t
 read_batch(const struct transfer *all, size_t count, struct content *contents)
 {
@@ -361,8 +363,11 @@ read_batch(const struct transfer *all, size_t count, struct content *contents)
     return n;
 }
 
-/* Transfers that have arrived have left X, so the other queues may forget them. If this call is lost, they forget
- * them after a week. Consecutive transfers to the same queue share a call. */
+/*
+ * Transfers that have arrived have left X, so the other queues may forget them. If this
+ * call is lost, they forget them after a week. Consecutive transfers to the same queue
+ * share a call.
+ */
 static void
 forget_transfers(struct redis_store *s, const struct store_op *op,
                  const struct store_queue *where, const struct transfer *all,
@@ -370,8 +375,8 @@ forget_transfers(struct redis_store *s, const struct store_op *op,
 {
     const struct cluster_config *config = &s->cluster.config;
     const int64_t run_ms = config->patience_ms + 2 * config->link.response_ms;
-    /* Twice as long as a lease and its last transfer can take, because another process may have leased the same
-     * transfers before. */
+    /* Twice as long as a lease and its last transfer can take, because another process
+     * may have leased the same transfers before. */
     const int64_t remembered_ms = 2 * (TRANSFER_MS + 2 * run_ms);
     struct store_queue to = {.project = where->project, .kind = where->kind};
     struct content content;
@@ -397,7 +402,8 @@ forget_transfers(struct redis_store *s, const struct store_op *op,
         (void)call_finish(&notice, SCRIPT_transfer_forget, CALL_BEST_EFFORT);
 }
 
-/* Can only this batch not arrive? Another program wrote it, or a message cannot be encrypted. */
+/* Can only this batch not arrive? Another program wrote it, or a message cannot be
+ * encrypted. */
 static bool
 is_of_batch(struct redis_store *s, enum status st)
 {

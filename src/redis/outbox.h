@@ -27,15 +27,17 @@ struct transfer {
 };
 
 /*
- * Sends transfers out of this queue, in order, for at most a minute from `begun_ns` on. It ends with the first
- * that cannot arrive now. That one and those behind it stay in X, and other processes may send them later. Messages
- * that cannot be encrypted stay, too, but hold up no others. Only a caller that needs all of them sent needs the status.
+ * Sends transfers out of this queue, in order, for at most a minute from `begun_ns` on.
+ * It ends with the first that cannot arrive now. That one and those behind it stay in X,
+ * and other processes may send them later. Messages that cannot be encrypted stay, too,
+ * but hold up no others. Only a caller that needs all of them sent needs the status.
  */
 enum status outbox_send(struct redis_store *s, const struct store_op *op,
                         const struct store_queue *where, struct transfer *all,
                         size_t count, int64_t begun_ns);
 
-/* Sends transfers out of this queue that began so long ago that their process may have ended. */
+/* Sends transfers out of this queue that began so long ago that their process may have
+ * ended. */
 void outbox_resume(struct redis_store *s, const struct store_op *op,
                    const struct store_queue *where);
 

@@ -7,19 +7,21 @@
 /* ---------------------------------------------------------------------- index */
 
 /*
- * The index has a list of queues for each project, and a list of projects. A queue and its list are in
- * different slots, so they change one after the other:
+ * The index has a list of queues for each project, and a list of projects. A queue and
+ * its list are in different slots, so they change one after the other:
  *
  *     create   1. make the queue, marked as not listed
  *              2. add the entry, with the tag of the queue
  *              3. remove the mark; if the queue was deleted meanwhile, remove the entry
  *     delete   1. delete the queue   2. remove the entry with its tag
  *
- * The list of projects also keeps projects without queues. If a process ends between the steps, the name of a
- * deleted queue may stay in the list. That has no effect on a new queue of this name, which has another tag.
+ * The list of projects also keeps projects without queues. If a process ends between the
+ * steps, the name of a deleted queue may stay in the list. That has no effect on a new
+ * queue of this name, which has another tag.
  */
 
-/* Adds or removes an entry of the list of a project, or of the list of projects (NULL). */
+/* Adds or removes an entry of the list of a project, or of the list of projects
+ * (NULL). */
 static enum status
 index_change(struct redis_store *s, const struct bytes *project, enum store_kind kind,
              struct bytes entry, enum script script)
@@ -51,7 +53,8 @@ index_change_queue(struct redis_store *s, const struct store_queue *where,
     return st;
 }
 
-/* Removes the mark that the queue is not listed. *exists: there is a queue with this tag. */
+/* Removes the mark that the queue is not listed. *exists: there is a queue with this
+ * tag. */
 static enum status
 mark_listed(struct redis_store *s, const struct store_op *op,
             const struct store_queue *where, struct bytes tag, bool *exists)
@@ -81,7 +84,8 @@ queue_index_add(struct redis_store *s, const struct store_op *op,
     bool exists;
     enum status st = index_change_queue(s, where, tag, SCRIPT_index_add);
 
-    /* Also if the project has other queues, because the process that made those may have ended here. */
+    /* Also if the project has other queues, because the process that made those may have
+     * ended here. */
     if (st == ST_OK)
         st = index_change(s, NULL, where->kind, where->project, SCRIPT_index_add);
     if (st == ST_OK)
@@ -94,8 +98,8 @@ queue_index_add(struct redis_store *s, const struct store_op *op,
     return ST_OK;
 }
 
-/* Reads a page of the entries after `marker` and `suffix`, one behind the other, in the order of ZRANGEBYLEX.
- * */
+/* Reads a page of the entries after `marker` and `suffix`, one behind the other, in the
+ * order of ZRANGEBYLEX. */
 static enum status
 index_read_page(struct redis_store *s, const struct bytes *project, enum store_kind kind,
                 struct bytes marker, struct bytes suffix, size_t limit,
@@ -229,7 +233,8 @@ queue_update_by(struct redis_store *s, const struct store_op *op,
     return call_finish(&c, script, CALL_CHANGE);
 }
 
-/* If Redis is full, an operator can still resume a paused queue, because its workers free space. */
+/* If Redis is full, an operator can still resume a paused queue, because its workers free
+ * space. */
 enum status
 redis_queue_update(struct store *store, struct store_op *op,
                    const struct store_queue *where, uint64_t version,
@@ -247,8 +252,8 @@ redis_queue_update(struct store *store, struct store_op *op,
 
 /* ---------------------------------------------------------------------- views */
 
-/* Makes a view that owns its texts: name, metadata and dead-letter queue. `c`: the response of queue_get; NULL:
- * without metadata. */
+/* Makes a view that owns its texts: name, metadata and dead-letter queue. `c`: the
+ * response of queue_get; NULL: without metadata. */
 static enum status
 queue_view_fill(struct redis_store *s, struct store_queue_view *view, struct bytes name,
                 const struct call *c)

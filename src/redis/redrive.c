@@ -1,4 +1,5 @@
-/* redrive: puts dead letters back (store/store.h), as transfers. Read outbox.h and scripts/redrive.lua next. */
+/* redrive: puts dead letters back (store/store.h), as transfers. Read outbox.h and
+ * scripts/redrive.lua next. */
 #include "claimd/base/invariant.h"
 #include "redis/call.h"
 #include "redis/outbox.h"
@@ -10,7 +11,8 @@
 /* Words of the response of redrive. */
 enum { TARGET = 1, MOVED, UNKNOWN_ORIGIN, REMAINING, NEXT, TRANSFERS = 7 };
 
-/* Where the script goes on: a number of a message, or an index. More than any is the end. */
+/* Where the script goes on: a number of a message, or an index. More than any is the
+ * end. */
 static int64_t
 redrive_start(uint64_t resume)
 {
@@ -19,8 +21,11 @@ redrive_start(uint64_t resume)
     return (int64_t)(resume < END ? resume : END);
 }
 
-/* Sends the messages. They are in transfer if they cannot arrive now, and the caller should not move more of
- * them to a queue that is away. So the status is ST_UNCONFIRMED then. */
+/*
+ * Sends the messages. They are in transfer if they cannot arrive now, and the caller
+ * should not move more of them to a queue that is away. So the status is ST_UNCONFIRMED
+ * then.
+ */
 static enum status
 send_redriven(struct redis_store *s, const struct store_op *op,
               const struct store_queue *where, const struct call *c, size_t moved)

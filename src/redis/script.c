@@ -85,7 +85,8 @@ key_of_due(struct buf *out, enum due_kind kind, unsigned list_no)
     buf_printf(out, KEY_PREFIX "%s:%u", kind == DUE_DELIVERIES ? "due" : "ends", list_no);
 }
 
-/* CRC16-CCITT in the variant of XMODEM: polynomial 0x1021, not reflected, initial value 0. */
+/* CRC16-CCITT in the variant of XMODEM: polynomial 0x1021, not reflected, initial value
+ * 0. */
 static uint16_t
 crc16(struct bytes text)
 {
@@ -113,7 +114,7 @@ slot_of(struct bytes key)
     return crc16(key) % SLOT_COUNT;
 }
 
-/* ---------------------------------------------------------------------- heads of messages */
+/* ----------------------------------------------------------------- heads of messages */
 
 enum {
     POSTED_AT = 0,
@@ -186,7 +187,8 @@ message_details_write(struct buf *out, const struct store_details *details)
     buf_bytes(out, details->reason);
 }
 
-/* Sets *out to the details behind the head, which has this size. False: there must be none, or they are broken. */
+/* Sets *out to the details behind the head, which has this size. False: there must be
+ * none, or they are broken. */
 static bool __attribute__((noinline)) /* few messages have details */
 message_details_split(struct bytes text, size_t size, struct bytes *out)
 {
@@ -278,7 +280,8 @@ word_has_kind(const redisReply *word, char kind)
     }
 }
 
-/* True if the words from *at on have these kinds, up to a '|' or the end. *at moves past the words. */
+/* True if the words from *at on have these kinds, up to a '|' or the end. *at moves past
+ * the words. */
 static bool
 match_words(const redisReply *r, size_t *at, const char *kinds)
 {
@@ -288,7 +291,8 @@ match_words(const redisReply *r, size_t *at, const char *kinds)
     return true;
 }
 
-/* Matches groups up to the end, or up to an empty text if a second kind of groups follows. */
+/* Matches groups up to the end, or up to an empty text if a second kind of groups
+ * follows. */
 static bool
 match_groups(const redisReply *r, size_t *at, const char *kinds, size_t most)
 {

@@ -1,7 +1,8 @@
 /*
- * script: the Lua scripts of src/redis/scripts, their keys, arguments and responses. The scripts are functions
- * of one library (redis.io/docs/interact/programmability/functions-intro), one for each operation. The library
- * is a part of the program.
+ * script: the Lua scripts of src/redis/scripts, their keys, arguments and responses. The
+ * scripts are functions of one library
+ * (redis.io/docs/interact/programmability/functions-intro), one for each operation. The
+ * library is a part of the program.
  */
 #ifndef REDIS_SCRIPT_H
 #define REDIS_SCRIPT_H
@@ -18,8 +19,11 @@
 
 enum { SLOT_COUNT = 16384 };
 
-/* The slot of a key in a Redis Cluster. If the key has a nonempty text between the first { and the next }, only
- * that text counts (Redis Cluster specification, "Key distribution model"). O(length). */
+/*
+ * The slot of a key in a Redis Cluster. If the key has a nonempty text between the first
+ * { and the next }, only that text counts (Redis Cluster specification, "Key distribution
+ * model"). O(length).
+ */
 uint16_t slot_of(struct bytes key);
 
 /*
@@ -31,15 +35,16 @@ uint16_t slot_of(struct bytes key);
  *     claimd:1:due:K                 lists of queues with subscriptions (due.h)
  *     claimd:1:ends:K                lists of queues with claims that end
  *
- * 1 is the version of the layout. In projects and names, { } / % and all characters but printable ASCII are
- * written as %XX.
+ * 1 is the version of the layout. In projects and names, { } / % and all characters but
+ * printable ASCII are written as %XX.
  */
 #define KEY_PREFIX "claimd:1:"
 
 /* The suffix of the channel that announces the changes of a queue. */
 #define KEY_CHANNEL "w"
 
-/* Writes the common part of the keys of a queue: "claimd:1:{p/q}:". Without memory, out->failed is set. */
+/* Writes the common part of the keys of a queue: "claimd:1:{p/q}:". Without memory,
+ * out->failed is set. */
 void key_of_queue(struct buf *out, const struct store_queue *queue);
 
 /* Write a whole key. `project` is NULL for the list of projects. */
@@ -49,8 +54,11 @@ void key_of_due(struct buf *out, enum due_kind kind, unsigned list_no);
 
 /* ---------------------------------------------------------------------- commands */
 
-/* Words of a command, encoded in the protocol of Redis (RESP, redis.io/docs/reference/protocol-spec). O(bytes).
- * Without memory, words.failed is set. */
+/*
+ * Words of a command, encoded in the protocol of Redis (RESP,
+ * redis.io/docs/reference/protocol-spec). O(bytes). Without memory, words.failed is
+ * set.
+ */
 struct command_words {
     struct buf words;
     size_t count;
@@ -64,8 +72,8 @@ void command_number(struct command_words *c, int64_t number);
 
 /* ---------------------------------------------------------------------- responses */
 
-/* The head of a message, which the scripts keep beside its body. They pack it little-endian and without gaps
- * (lib/queue.lua). */
+/* The head of a message, which the scripts keep beside its body. They pack it
+ * little-endian and without gaps (lib/queue.lua). */
 struct message_head {
     int64_t posted_ms, expires_ms;
     int64_t ready_ms; /* end of the delay; 0: the message is not delayed */
@@ -77,7 +85,8 @@ struct message_head {
     struct bytes details;     /* message_details_read(); absent: none */
 };
 
-/* Reads a time that Lua has packed as a double. False: the text is too short, or the number is out of range. */
+/* Reads a time that Lua has packed as a double. False: the text is too short, or the
+ * number is out of range. */
 bool message_time_read(struct bytes text, size_t at, int64_t *ms)
     __attribute__((warn_unused_result));
 
@@ -85,15 +94,16 @@ bool message_time_read(struct bytes text, size_t at, int64_t *ms)
 bool message_head_read(struct bytes text, struct message_head *out)
     __attribute__((warn_unused_result));
 
-/* Details as scripts pack them (lib/dead_letters.lua). The texts are borrowed. False: the text is none. */
+/* Details as scripts pack them (lib/dead_letters.lua). The texts are borrowed. False: the
+ * text is none. */
 bool message_details_read(struct bytes text, struct store_details *out)
     __attribute__((warn_unused_result));
 void message_details_write(struct buf *out, const struct store_details *details);
 
 /*
- * The shape of the response of a script. A response is a list: a status (enum response_status), the lead, and
- * groups of words. A response with another status than OK may consist of the status alone. Each word has a
- * kind:
+ * The shape of the response of a script. A response is a list: a status (enum
+ * response_status), the lead, and groups of words. A response with another status than OK
+ * may consist of the status alone. Each word has a kind:
  *
  *     i  an integer from -2^53 to 2^53; also as a text
  *     n  likewise, not negative
@@ -169,7 +179,8 @@ bool shape_integer(const redisReply *word, int64_t *out);
 
 /* ---------------------------------------------------------------------- scripts */
 
-/* Each script with the shape of its response: the lead, the words of a group, and the limit of groups. */
+/* Each script with the shape of its response: the lead, the words of a group, and the
+ * limit of groups. */
 #define SCRIPT_LIST(X)                                                                   \
     X(queue_create, "ntn", "", 0)                                                        \
     X(queue_get, "ntiiiiitiiiin", "", 0)                                                 \
@@ -231,7 +242,8 @@ enum script {
         SCRIPTS
 };
 
-/* The library, for FUNCTION LOAD. Its name and those of its functions contain a hash of its text. */
+/* The library, for FUNCTION LOAD. Its name and those of its functions contain a hash of
+ * its text. */
 struct bytes script_library(void);
 
 const struct shape *script_shape(enum script script);

@@ -7,7 +7,8 @@
 
 /* ---------------------------------------------------------------------- reading */
 
-/* Words of the response of queue_read, and of each message (number, head, body, claim). */
+/* Words of the response of queue_read, and of each message (number, head, body,
+ * claim). */
 enum { NOW = 1, TAG, NEXT, METADATA, MESSAGES = METADATA + METADATA_WORDS };
 enum { WORDS = 4, HEAD = 1, BODY, CLAIM };
 
@@ -43,7 +44,8 @@ slice_new(const struct call *c, size_t records, size_t claims, struct store_reco
     return s;
 }
 
-/* The record of a claim; NULL: the message is not claimed. Successive messages of one claim share a record. */
+/* The record of a claim; NULL: the message is not claimed. Successive messages of one
+ * claim share a record. */
 static const struct store_claim_record *
 claim_record_read(struct records_pin *s, struct bytes text)
 {
@@ -84,8 +86,8 @@ message_record_read(const struct call *c, size_t at, struct records_pin *s,
     message_id_write(call_item(c, TAG), m->number, head.original_id, &m->id);
 }
 
-/* How a read goes on (store_records.resume): the number of the last message or subscription, the tag of the
- * queue, and the stage. */
+/* How a read goes on (store_records.resume): the number of the last message or
+ * subscription, the tag of the queue, and the stage. */
 enum { AT, READ_TAG, STAGE, MESSAGES_STAGE = 0, SUBSCRIPTIONS_STAGE };
 
 static enum status
@@ -205,7 +207,8 @@ struct apply_input {
     size_t claim_count;
 };
 
-/* 1 + the index of a claim in load.claims. Adds the claim if it is new. 0: `claim` is NULL. */
+/* 1 + the index of a claim in load.claims. Adds the claim if it is new. 0: `claim` is
+ * NULL. */
 static size_t
 load_claim_place(struct apply_input *l, const struct store_claim_record *claim)
 {

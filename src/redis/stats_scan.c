@@ -1,9 +1,11 @@
 /*
- * stats_scan: the metrics of queues on Redis. Redis has no sums, so claimd reads one queue after the other when
- * a client requests metrics, but at most once a second. It reads the first `shown_queues` queues in the order
- * of projects and names, which /metrics lists one by one.
+ * stats_scan: the metrics of queues on Redis. Redis has no sums, so claimd reads one
+ * queue after the other when a client requests metrics, but at most once a second. It
+ * reads the first `shown_queues` queues in the order of projects and names, which
+ * /metrics lists one by one.
  *
- *   Threads  any. One thread scans. The others wait for its result, fibers on the thread pool
+ *   Threads  any. One thread scans. The others wait for its result, fibers on the thread
+ *            pool
  *   Cost     of a scan: a script for each queue, and two for each project
  *   Memory   two results
  */
@@ -228,8 +230,8 @@ row_fill(const struct call *c, const struct store_queue *where,
         out->counts[i] = (uint64_t)call_integer(c, COUNTS + i);
 }
 
-/* Calls the script for a queue. Dead letters of expired claims move first, some at a time. The caller
- * ends the call. */
+/* Calls the script for a queue. Dead letters of expired claims move first, some at a
+ * time. The caller ends the call. */
 static enum status
 run_queue_metrics(struct redis_store *s, const struct store_op *op,
                   const struct store_queue *where, struct call *c)
@@ -336,7 +338,8 @@ scan_if_old(void *arg)
         lock_release(&scan->lock);
         scan->next = last;
         scan->scanned = true;
-        /* The end: after a slow scan, the threads that waited for it must not scan again. */
+        /* The end: after a slow scan, the threads that waited for it must not scan
+         * again. */
         scan->scanned_ms = redis_clock_ms(s, job->op->now_ms);
     }
     lock_release(&scan->scanning);
@@ -416,7 +419,8 @@ survey_add_project(struct redis_store *s, struct store_op *op,
                    struct store_survey *survey, struct bytes project, struct bytes after)
 {
     struct store_queue where = {.project = project, .kind = STORE_QUEUE};
-    /* One more, so that a full page says whether there are more. A name may have two entries. */
+    /* One more, so that a full page says whether there are more. A name may have two
+     * entries. */
     const size_t limit = survey->limit - survey->count + 1;
     struct bytes last = after;
     struct index_page page;

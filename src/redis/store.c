@@ -1,10 +1,11 @@
 /*
  * store: opens and closes the store on Redis, and checks the Redis that it uses.
  *
- * The preflight checks whether this Redis, or this cluster, could lose confirmed data. It runs when the store
- * is opened, because data would be at risk afterwards (docs/scale-out.md, "Checks at the start"). claimd
- * refuses an unfit Redis with advice. With `unsafe` in the URL, or with one Redis without a cluster, which
- * survives little anyway, claimd only logs a warning.
+ * The preflight checks whether this Redis, or this cluster, could lose confirmed data. It
+ * runs when the store is opened, because data would be at risk afterwards
+ * (docs/scale-out.md, "Checks at the start"). claimd refuses an unfit Redis with advice.
+ * With `unsafe` in the URL, or with one Redis without a cluster, which survives little
+ * anyway, claimd only logs a warning.
  */
 #include "claimd/base/invariant.h"
 #include "redis/claim_ends.h"
@@ -110,8 +111,8 @@ info_number(const redisReply *info, const char *name)
     return number;
 }
 
-/* Adds the name and version of the node to those that the log shows. Valkey gives the version of the Redis
- * that it is compatible with as redis_version. */
+/* Adds the name and version of the node to those that the log shows. Valkey gives the
+ * version of the Redis that it is compatible with as redis_version. */
 static void
 note_server(const struct preflight *e, const redisReply *info)
 {
@@ -159,7 +160,8 @@ check_info(const struct preflight *e, const redisReply *info)
     return ST_OK;
 }
 
-/* The value of a parameter, by CONFIG GET; absent: the user may not read it. The caller frees *response. */
+/* The value of a parameter, by CONFIG GET; absent: the user may not read it. The caller
+ * frees *response. */
 static struct bytes
 ask_parameter(const struct preflight *e, const char *command, redisReply **response)
 {
@@ -248,7 +250,8 @@ value_of(const redisReply *list, const char *word)
     return NULL;
 }
 
-/* Reads the address of a node. An empty host is that of the node under check. False: there is no address. */
+/* Reads the address of a node. An empty host is that of the node under check. False:
+ * there is no address. */
 static bool
 read_node(const struct preflight *e, const redisReply *node, struct link_address *out)
 {
@@ -478,7 +481,8 @@ redis_ping(struct store *store, struct store_op *op)
     return p.status;
 }
 
-/* Without a maintenance thread, the wait queues and the ends of claims need housekeeping. */
+/* Without a maintenance thread, the wait queues and the ends of claims need
+ * housekeeping. */
 void
 redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
 {

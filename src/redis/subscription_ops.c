@@ -45,7 +45,8 @@ subscription_view_fill(const struct call *c, size_t at, const struct store_op *o
     call_copy_id(call_item(c, at + SUB_ID), &out->id);
 }
 
-/* Makes views of the response, which they own then, and the marker after the last one. ST_NO_MEMORY. */
+/* Makes views of the response, which they own then, and the marker after the last one.
+ * ST_NO_MEMORY. */
 static enum status
 subscriptions_fill(struct call *c, const struct store_op *op,
                    struct store_subscriptions *out)

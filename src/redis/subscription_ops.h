@@ -1,13 +1,14 @@
 /*
- * subscription_ops: subscriptions of queues on Redis (store/subscription.h). delivery_ops.h has the deliveries to
- * their subscribers.
+ * subscription_ops: subscriptions of queues on Redis (store/subscription.h).
+ * delivery_ops.h has the deliveries to their subscribers.
  */
 #ifndef REDIS_SUBSCRIPTION_OPS_H
 #define REDIS_SUBSCRIPTION_OPS_H
 
 #include "redis/call.h"
 
-/* A response with subscriptions has the time and SUB_WORDS words for each (lib/subscriptions.lua). */
+/* A response with subscriptions has the time and SUB_WORDS words for each
+ * (lib/subscriptions.lua). */
 enum {
     SUB_NOW = 1,
     SUB_FIRST,

@@ -92,7 +92,8 @@ free_if_empty(struct redis_waiting *w, struct waitqueue *waitqueue)
 
 /* ------------------------------------------------------------------ waking */
 
-/* Counts the ready messages. *wait_ms: time until a deadline may change the number; -1: there is none. */
+/* Counts the ready messages. *wait_ms: time until a deadline may change the number; -1:
+ * there is none. */
 static enum status
 count_ready(struct redis_store *s, const struct store_op *op,
             const struct store_queue *where, size_t *ready, int64_t *wait_ms)
@@ -114,8 +115,8 @@ count_ready(struct redis_store *s, const struct store_op *op,
     return st;
 }
 
-/* Arms the timer of the wait queue (wait_ms; -1: no deadline). With a maintenance thread the timer also makes
- * up for lost notifications. */
+/* Arms the timer of the wait queue (wait_ms; -1: no deadline). With a maintenance thread
+ * the timer also makes up for lost notifications. */
 static void
 arm_timer(struct redis_waiting *w, struct waitqueue *waitqueue, int64_t now_ms,
           int64_t wait_ms)
@@ -366,7 +367,7 @@ waiting_next_ms(struct redis_store *s)
     return ms;
 }
 
-/* ------------------------------------------------------------------ the maintenance thread */
+/* ------------------------------------------------------------ the maintenance thread */
 
 void
 waiting_set_maintenance(struct redis_store *s, void (*wake)(void *arg), void *arg)

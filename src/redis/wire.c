@@ -93,9 +93,12 @@ pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
     return st;
 }
 
-/* Takes the response of a script out of `numbered`, between the number of the request and the time that may follow
- * (*due_ms; 0: none). Errors are alone. NULL: the number is that of another request, or the response is not of a
- * script of claimd. Takes ownership of `numbered`. */
+/*
+ * Takes the response of a script out of `numbered`, between the number of the request and
+ * the time that may follow (*due_ms; 0: none). Errors are alone. NULL: the number is that
+ * of another request, or the response is not of a script of claimd. Takes ownership of
+ * `numbered`.
+ */
 static redisReply *
 strip_number(const struct pipeline *p, redisReply *numbered, uint64_t number,
              int64_t *due_ms)
@@ -116,8 +119,11 @@ strip_number(const struct pipeline *p, redisReply *numbered, uint64_t number,
     return response;
 }
 
-/* Gives a response to its request, or reads that of WAIT (*confirmed). COMPLETE: it was the last response.
- * FAILED: it belongs to another request. Takes ownership of the response. */
+/*
+ * Gives a response to its request, or reads that of WAIT (*confirmed). COMPLETE: it was
+ * the last response. FAILED: it belongs to another request. Takes ownership of the
+ * response.
+ */
 static enum pipeline_state
 accept_response(struct pipeline *p, redisReply *response, long long *confirmed)
 {
@@ -396,8 +402,8 @@ move_node(struct wire_node *n, struct list *to)
         list_add_before(to, &n->link);
 }
 
-/* Counts the bytes of the responses. Limits the requests of the next pipeline so that responses of the same
- * size have at most PIPELINE_RESPONSES bytes. */
+/* Counts the bytes of the responses. Limits the requests of the next pipeline so that
+ * responses of the same size have at most PIPELINE_RESPONSES bytes. */
 static void
 note_responses(struct wire *w, struct wire_node *n)
 {
@@ -458,8 +464,8 @@ read_responses(struct wire *w, struct wire_node *n, struct list *ended)
     }
 }
 
-/* Writes as much of the pipeline as the socket takes. If there is more, epoll reports when the socket is
- * writable. */
+/* Writes as much of the pipeline as the socket takes. If there is more, epoll reports
+ * when the socket is writable. */
 static void
 write_pipeline(struct wire *w, struct wire_node *n, struct list *ended)
 {
@@ -602,8 +608,8 @@ take_submitted(struct wire *w)
     }
 }
 
-/* Aborts the pipelines of nodes that have not responded in time, and rejects the requests that wait for them.
- * */
+/* Aborts the pipelines of nodes that have not responded in time, and rejects the requests
+ * that wait for them. */
 static void
 expire_hung_nodes(struct wire *w, struct list *ended)
 {
@@ -668,7 +674,8 @@ run_round(struct wire *w)
     expire_hung_nodes(w, &ended);
     take_submitted(w);
     due_ns = start_due_pipelines(w, &ended);
-    /* Wakes the callers only now, so that the nodes have work meanwhile. A woken caller owns its request. */
+    /* Wakes the callers only now, so that the nodes have work meanwhile. A woken caller
+     * owns its request. */
     while ((link = list_pop(&ended)) != NULL)
         if (request_of(link)->fiber != NULL)
             fiber_wake(request_of(link)->fiber);

@@ -1,23 +1,28 @@
 /*
- * wire: the thread that sends requests to the nodes of a cluster and receives their responses.
+ * wire: the thread that sends requests to the nodes of a cluster and receives their
+ * responses.
  *
  *     struct wire_request request = {.function = ..., .words = ...};
  *     wire_run(&c->wire, node, generation, &request);
  *     if (request.outcome == REQUEST_RESPONDED)
  *         ... request.response ...
  *
- * Each node has one connection and one pipeline under way. The more requests there are, the less each request
- * costs the nodes. If a request is alone, the wire sends it at once.
+ * Each node has one connection and one pipeline under way. The more requests there are,
+ * the less each request costs the nodes. If a request is alone, the wire sends it at
+ * once.
  *
- * The thread does not open connections. If a node has none, the caller gets REQUEST_UNLINKED, opens a
- * connection, gives it to the wire and runs the request again.
+ * The thread does not open connections. If a node has none, the caller gets
+ * REQUEST_UNLINKED, opens a connection, gives it to the wire and runs the request again.
  *
  *   Order     the wire sends the requests for a node in the order in which they came
  *   Threads   any
- *   Blocking  wire_run(), until response_ms after the last piece of a response: a fiber parks, a thread sleeps
- *   Memory    200 bytes for each of MAP_NODES; the buffers of hiredis for each connection; responses. While
- *             callers hold WIRE_RESPONSE_BYTES of responses, a pipeline has one request
- *   Cost      of a pipeline: two or three system calls of the thread, and waking the callers
+ *   Blocking  wire_run(), until response_ms after the last piece of a response: a fiber
+ *             parks, a thread sleeps
+ *   Memory    200 bytes for each of MAP_NODES; the buffers of hiredis for each
+ *             connection; responses. While callers hold WIRE_RESPONSE_BYTES of responses,
+ *             a pipeline has one request
+ *   Cost      of a pipeline: two or three system calls of the thread, and waking the
+ *             callers
  */
 #ifndef REDIS_WIRE_H
 #define REDIS_WIRE_H
@@ -33,16 +38,19 @@
 /* ---------------------------------------------------------------------- pipeline */
 
 /*
- * The connection to a node, and the requests that are sent together. While one pipeline is under way, new
- * requests wait. The next pipeline carries all of them, with one WAIT at its end (group commit).
+ * The connection to a node, and the requests that are sent together. While one pipeline
+ * is under way, new requests wait. The next pipeline carries all of them, with one WAIT
+ * at its end (group commit).
  *
- * If replicas confirm changes, each pipeline costs a round trip to them and a sync of their files. Therefore
- * the next pipeline waits until it has as many requests as the last one, because the same callers are likely to
- * send requests again. It waits at most half of the time that the last pipeline took, and at most 2 ms.
+ * If replicas confirm changes, each pipeline costs a round trip to them and a sync of
+ * their files. Therefore the next pipeline waits until it has as many requests as the
+ * last one, because the same callers are likely to send requests again. It waits at most
+ * half of the time that the last pipeline took, and at most 2 ms.
  *
- * Each request ends with a number, and its response begins with this number (make_callback() in
- * scripts/lib/queue.lua). If the numbers differ, or bytes are left after the last response, the pipeline fails
- * and the wire closes its link. So no request ever gets the response of another request.
+ * Each request ends with a number, and its response begins with this number
+ * (make_callback() in scripts/lib/queue.lua). If the numbers differ, or bytes are left
+ * after the last response, the pipeline fails and the wire closes its link. So no request
+ * ever gets the response of another request.
  *
  *   Threads   one: that of the wire
  *   Blocking  never
@@ -123,11 +131,12 @@ pipeline_is_under_way(const struct pipeline *p)
 /* Adds a request to the next pipeline. */
 void pipeline_add(struct pipeline *p, struct wire_request *request);
 
-/* Returns the time at which the next pipeline is due. Requests must wait, and no pipeline may be under way. */
+/* Returns the time at which the next pipeline is due. Requests must wait, and no pipeline
+ * may be under way. */
 int64_t pipeline_due_ns(const struct pipeline *p);
 
-/* Begins the next pipeline, with at most `most` requests. The caller writes it with link_write(). ST_NO_MEMORY:
- * the caller must not write. */
+/* Begins the next pipeline, with at most `most` requests. The caller writes it with
+ * link_write(). ST_NO_MEMORY: the caller must not write. */
 enum status pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms);
 
 enum pipeline_state { PIPELINE_INCOMPLETE, PIPELINE_COMPLETE, PIPELINE_FAILED };
@@ -135,7 +144,8 @@ enum pipeline_state { PIPELINE_INCOMPLETE, PIPELINE_COMPLETE, PIPELINE_FAILED };
 /* Reads what has arrived, up to a limit. COMPLETE: all requests have their responses. */
 enum pipeline_state pipeline_read(struct pipeline *p);
 
-/* Sets the outcomes of the sent requests. The caller closes the link afterwards, so no more responses arrive. */
+/* Sets the outcomes of the sent requests. The caller closes the link afterwards, so no
+ * more responses arrive. */
 void pipeline_abort(struct pipeline *p, const struct reason *why);
 
 /* Moves the sent requests to the end of a list. */
@@ -193,22 +203,25 @@ struct wire {
 /* Starts the thread. ST_NO_MEMORY, ST_UNAVAILABLE. */
 enum status wire_open(struct wire *w, const struct cluster_config *config);
 
-/* Ends the thread. No request may be under way. Call it also if wire_open() has failed. */
+/* Ends the thread. No request may be under way. Call it also if wire_open() has
+ * failed. */
 void wire_close(struct wire *w);
 
-/* Runs a request on a node (its index in the map of that generation), and waits for the outcome. */
+/* Runs a request on a node (its index in the map of that generation), and waits for the
+ * outcome. */
 void wire_run(struct wire *w, uint16_t node, unsigned generation,
               struct wire_request *request);
 
 /* Frees the response of a request. NULL is fine. */
 void wire_free_response(struct wire *w, redisReply *response);
 
-/* Gives the wire a connection to a node. If the node has a connection already, or there is no memory
- * (ST_NO_MEMORY), the wire closes the link. */
+/* Gives the wire a connection to a node. If the node has a connection already, or there
+ * is no memory (ST_NO_MEMORY), the wire closes the link. */
 enum status
 wire_offer_link(struct wire *w, uint16_t node, unsigned generation, struct link *l);
 
-/* True if the node has not responded within the last second. The wire sends no request to such a node. */
+/* True if the node has not responded within the last second. The wire sends no request to
+ * such a node. */
 bool wire_is_hung(const struct wire *w, uint16_t node);
 
 /* Note a response of the node, or a timeout, on another connection. */

@@ -14,8 +14,9 @@ enum { SALT = 16, NUMBER = 8, HEAD = 1 + sizeof(struct key_id) + SALT + NUMBER }
 static_assert(HEAD + CIPHER_TAG == SEAL_OVERHEAD, "by which a body grows");
 
 /*
- * AES-GCM is not safe if a key encrypts two texts with the same nonce, and less safe the more blocks a key
- * encrypts: with 2^30 bodies of 256 KB (2^44 blocks) the chance of an attack is 2^-40.
+ * AES-GCM is not safe if a key encrypts two texts with the same nonce, and less safe the
+ * more blocks a key encrypts: with 2^30 bodies of 256 KB (2^44 blocks) the chance of an
+ * attack is 2^-40.
  */
 static const uint64_t bodies_per_salt = UINT64_C(1) << 30;
 
@@ -367,8 +368,8 @@ report_failure(struct seal *s, enum status st, const struct key_id *id,
 }
 
 /*
- * Finds the key of a body by id and salt. *derived: it was cached. Else *master is the key to derive it from.
- * False: that key is missing.
+ * Finds the key of a body by id and salt. *derived: it was cached. Else *master is the
+ * key to derive it from. False: that key is missing.
  */
 static bool
 body_key_find(struct seal *s, struct body_key *t, struct key *master, bool *derived,

@@ -8,8 +8,8 @@
 enum { ASK_MS = 2 };
 
 /*
- * The timers of the system stand still while the machine sleeps, and the clock does not. So
- * a worker that sleeps until a deadline looks at the clock this often.
+ * The timers of the system stand still while the machine sleeps, and the clock does not.
+ * So a worker that sleeps until a deadline looks at the clock this often.
  */
 enum { LOOK_MS = 30000 };
 

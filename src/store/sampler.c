@@ -18,7 +18,8 @@ enum {
     SECONDS = SAMPLER_INTERVAL_MS / 1000
 };
 
-/* A sample without its time, which all queues share. All zero: nothing happened in an empty queue. */
+/* A sample without its time, which all queues share. All zero: nothing happened in an
+ * empty queue. */
 struct history_record {
     uint32_t missing; /* 1: there is no sample */
     uint32_t ready, delayed, claimed;
@@ -32,7 +33,8 @@ struct sampled_counters {
     struct store_expired expired;
 };
 
-/* A queue. The sample with number n is in block n / BLOCK % BLOCKS. A block of zeros is not allocated. */
+/* A queue. The sample with number n is in block n / BLOCK % BLOCKS. A block of zeros is
+ * not allocated. */
 struct history_series {
     struct hashnode node; /* in sampler.series */
     struct list link;     /* in sampler.all */
@@ -187,7 +189,8 @@ narrow_age(bool present, int64_t age_ms)
     return present ? narrow((uint64_t)age_ms / 1000 + 1) : 0;
 }
 
-/* The increase of a counter. The counters of a queue that was created again begin at 0. */
+/* The increase of a counter. The counters of a queue that was created again begin at
+ * 0. */
 static uint64_t
 growth(uint64_t last, uint64_t now)
 {
@@ -212,7 +215,8 @@ sample_queue(struct sampler *s, const struct store_queue_metrics *m)
     q = series_find(s, &where);
     if (q == NULL) {
         q = series_add(s, &where);
-        /* Counters in memory begin with the queue. Those in Redis may be older than this process. */
+        /* Counters in memory begin with the queue. Those in Redis may be older than this
+         * process. */
         if (q != NULL && s->config.store->blocks)
             q->last = q->logged = now;
     }
@@ -414,7 +418,8 @@ sampler_rates(struct sampler *s, const struct store_queue *where, struct store_r
                 out->counts[i] += r.counts[i];
             out->expired += r.expired;
         }
-        /* A sample counts from the one before. The first one counts from less than an interval. */
+        /* A sample counts from the one before. The first one counts from less than an
+         * interval. */
         span_ms = s->times[(s->count - 1) % SAMPLER_SAMPLES] -
                   s->times[begin % SAMPLER_SAMPLES] + SAMPLER_INTERVAL_MS;
         if (begin > q->first)

@@ -68,7 +68,8 @@ change_event(const struct store_change *change)
     return HISTORY_EVENTS;
 }
 
-/* Writes the ids of the messages of a change. Leaves the change as it is, for the journal. */
+/* Writes the ids of the messages of a change. Leaves the change as it is, for the
+ * journal. */
 static void
 write_ids(const struct store_change *change, struct buf *out, size_t *count)
 {

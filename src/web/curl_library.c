@@ -8,7 +8,8 @@ enum { HEAD_MOST = 65536 };
 
 #define FIND(name) library_find(library, "curl_" #name, &out->name) &&
 
-/* The variants have the same functions. The one with GnuTLS is first, because claimd has loaded GnuTLS. */
+/* The variants have the same functions. The one with GnuTLS is first, because claimd has
+ * loaded GnuTLS. */
 static const char *const names[] = {"libcurl-gnutls.so." CLAIMD_CURL_VERSION,
                                     "libcurl.so." CLAIMD_CURL_VERSION};
 
@@ -55,8 +56,8 @@ count_head(char *data, size_t size, size_t count, void *ctx)
 #define SET(option, value) (l->easy_setopt(handle, (option), (value)) == CURLE_OK)
 
 /*
- * Reads a changed file of certificates with the next connection. A libcurl that keeps no certificates, because
- * of its age or its TLS library, refuses the option.
+ * Reads a changed file of certificates with the next connection. A libcurl that keeps no
+ * certificates, because of its age or its TLS library, refuses the option.
  */
 static bool
 keep_no_certificates(const struct curl_library *l, CURL *handle)
@@ -75,7 +76,8 @@ curl_transfer_setup(const struct curl_library *l, CURL *handle, struct curl_tran
            SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
            SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_SSL_VERIFYPEER, 1L) &&
            SET(CURLOPT_SSL_VERIFYHOST, 2L) && keep_no_certificates(l, handle) &&
-           /* A resumed session of TLS would accept a certificate that is no longer valid. */
+           /* A resumed session of TLS would accept a certificate that is no longer
+            * valid. */
            SET(CURLOPT_SSL_SESSIONID_CACHE, 0L) &&
            (t->ca == NULL || (SET(CURLOPT_CAINFO, t->ca) &&
                               /* Without the certificates of the system. */

@@ -1,4 +1,5 @@
-/* Who may do what over the API: every route, role, project and kind of token (docs/api.md 15). */
+/* Who may do what over the API: every route, role, project and kind of token (docs/api.md
+ * 15). */
 #include "api/version.h"
 #include "support/api_fixture.h"
 #include "support/role_words.h"
@@ -30,7 +31,8 @@ use_certificates(struct api_fixture *f)
     buf_fini(&list);
 }
 
-/* A token of each role for the project of the fixture, named like its role, and some others. */
+/* A token of each role for the project of the fixture, named like its role, and some
+ * others. */
 static void
 open_with_tokens(struct api_fixture *f)
 {
@@ -359,7 +361,8 @@ API_TEST_WITH(a_token_may_stand_in_either_header, open_with_tokens(f))
     ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
 }
 
-/* A proxy that asks for a password passes it on, and one that asks for a login adds a token of its own. */
+/* A proxy that asks for a password passes it on, and one that asks for a login adds a
+ * token of its own. */
 API_TEST_WITH(beside_x_auth_token_authorization_is_ignored, open_with_tokens(f))
 {
     static const char *const others[] = {
@@ -442,7 +445,8 @@ API_TEST_WITH(several_queues_are_claimed_by_workers_only, open_with_tokens(f))
 
 /* ------------------------------------------------------------------ parts of a finish */
 
-/* Claims the oldest message of q as the admin. Returns the path of a finish of the claim, and its id. */
+/* Claims the oldest message of q as the admin. Returns the path of a finish of the claim,
+ * and its id. */
 static const char *
 claim_one(struct api_fixture *f, const char **id)
 {
@@ -456,7 +460,8 @@ claim_one(struct api_fixture *f, const char **id)
     return api_text(f, "/claimd/queues/q/claims/%s/finish", claim);
 }
 
-/* A part of a finish, with %s for the id of a message, and the action of the plain request. */
+/* A part of a finish, with %s for the id of a message, and the action of the plain
+ * request. */
 static const struct part {
     const char *action;
     const char *text;

@@ -1,7 +1,8 @@
 /*
- * The access of each caller, cell by cell: path, method, project, credential (docs/api.md 15). What must come of
- * each is said here anew, from the document; of the tables of the server it is only asked whether
- * all of their routes stand here. A refused caller learns nothing and changes nothing.
+ * The access of each caller, cell by cell: path, method, project, credential (docs/api.md
+ * 15). What must come of each is said here anew, from the document; of the tables of the
+ * server it is only asked whether all of their routes stand here. A refused caller learns
+ * nothing and changes nothing.
  */
 #include "api/version.h"
 #include "support/api_fixture.h"
@@ -226,7 +227,7 @@ struct cell {
     const struct credential *shown;
 };
 
-/* ------------------------------------------------------------------ what must come of it */
+/* -------------------------------------------------------------- what must come of it */
 
 static bool
 has_word(const char *words, const char *word)
@@ -298,7 +299,8 @@ judge_project(const struct credential *shown, const char *named)
     return strchr(shown->projects, ',') != NULL ? WHICH_PROJECT : IN;
 }
 
-/* In version 1 what names no project is for the nameless one, but what names it badly is not. */
+/* In version 1 what names no project is for the nameless one, but what names it badly is
+ * not. */
 static bool
 lacks_project(const struct cell *c)
 {
@@ -1025,7 +1027,7 @@ START_TEST(without_a_list_of_users_a_request_needs_no_token)
     check_walk(&w, 2000, false);
 }
 
-/* ------------------------------------------------------------------ the door for metrics */
+/* -------------------------------------------------------------- the door for metrics */
 
 TEST_CASE("metrics");
 

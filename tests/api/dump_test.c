@@ -271,7 +271,8 @@ START_TEST(when_memory_runs_out_a_piece_is_loaded_or_not)
     int code;
 
     if (api_fixture_on_redis())
-        return; /* a piece may be loaded without memory for its response: "Outcome unknown" */
+        return; /* a piece may be loaded without memory for its response: "Outcome
+                 * unknown" */
     for (int i = 0; i < MESSAGES; i++)
         lines = join(lines,
                      "{\"project\":\"480924\",\"queue\":\"q\","

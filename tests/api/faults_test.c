@@ -417,8 +417,8 @@ START_TEST(a_reset_of_everything_takes_the_rules_too)
     ck_api(&f, "GET", STATS, NULL, 200, NULL);
 }
 
-/* Fails the 1st, 2nd, ... allocation of a request until it succeeds without; it has memory of its
- * own each time. */
+/* Fails the 1st, 2nd, ... allocation of a request until it succeeds without; it has
+ * memory of its own each time. */
 static int
 sweep(const char *fault, const char *method, const char *target, const char *body,
       int wanted)

@@ -48,7 +48,8 @@ finish(struct api_fixture *f, const struct held *h, const char *body, int code,
     ck_api(f, "POST", api_text(f, JOBS "%s/finish", h->claim), body, code, title);
 }
 
-/* The bodies of the ready messages of a queue, which are single letters, in order: "a,b". */
+/* The bodies of the ready messages of a queue, which are single letters, in order:
+ * "a,b". */
 static const char *
 ready(struct api_fixture *f, const char *queue)
 {

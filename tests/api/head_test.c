@@ -1,6 +1,7 @@
 /*
- * The heads of responses stay within RESPONSE_HEAD_MAX, on every route and with the longest
- * of everything that is repeated in them. (api_call() checks the bound of each response.)
+ * The heads of responses stay within RESPONSE_HEAD_MAX, on every route and with the
+ * longest of everything that is repeated in them. (api_call() checks the bound of each
+ * response.)
  */
 #include "api/version.h"
 #include "support/api_fixture.h"
@@ -102,7 +103,8 @@ id_for(const struct longest *l, const char *tail)
     return strncmp(tail, "/claims", 7) == 0 ? l->claim : l->message;
 }
 
-/* The path of a pattern with the longest names, behind the project if one may stand there. */
+/* The path of a pattern with the longest names, behind the project if one may stand
+ * there. */
 static const char *
 path_for(struct longest *l, const struct version *v, const char *pattern)
 {
@@ -135,7 +137,8 @@ take(struct longest *l, const char *queue)
         strrchr(api_text(&l->f, "%s", api_response_header(&l->f.c, "Location")), '/') + 1;
 }
 
-/* Posts and claims anew, so that whatever a route did before, there is something to find. */
+/* Posts and claims anew, so that whatever a route did before, there is something to
+ * find. */
 static void
 provide(struct longest *l, bool topic)
 {
@@ -169,7 +172,8 @@ parameter_of(const struct route *r)
     return mark != NULL ? mark + 1 : by_ids(r) ? "ids" : "limit";
 }
 
-/* Every route, with queries and bodies that make its response's head as long as it gets. */
+/* Every route, with queries and bodies that make its response's head as long as it
+ * gets. */
 static void
 walk_route(struct longest *l, const struct version *v, const struct route *r)
 {

@@ -54,7 +54,8 @@ static const struct step {
     {"GET", "/openapi.json", NULL, 200},
 };
 
-/* Of a server for tests. A moved clock stays so, with or without memory for the response. */
+/* Of a server for tests. A moved clock stays so, with or without memory for the
+ * response. */
 static const struct step testapi_steps[] = {
     {"POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":[2]}]}",
      201},
@@ -357,7 +358,8 @@ API_TEST_WITH(a_caller_with_a_certificate_is_refused_without_memory_not_let_in,
     }
 }
 
-/* By a policy that lets it in, and by one that does not: memory decides nothing of that. */
+/* By a policy that lets it in, and by one that does not: memory decides nothing of
+ * that. */
 API_TEST_WITH(a_policy_is_kept_without_memory, api_fixture_open_access(f))
 {
     static const char *const tokens[] = {"worker worker " API_CALL_PROJECT " never"};

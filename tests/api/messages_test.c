@@ -104,7 +104,8 @@ API_TEST(location_has_no_ids_if_they_do_not_fit)
     ck_api_header(f, "Location", MSG);
     ck_assert_uint_eq(strlen(api_pick_id(f, "resources.999")), 24);
 
-    /* The path has 21 bytes, "?ids" 4, each id 25. With 40 ids it is one byte too long. */
+    /* The path has 21 bytes, "?ids" 4, each id 25. With 40 ids it is one byte too
+     * long. */
     strcpy(strstr(body, ",{\"body\":40}"), "]}");
     ck_api(f, "POST", MSG, body, 201, NULL);
     ck_api_header(f, "Location", MSG);

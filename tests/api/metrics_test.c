@@ -1,4 +1,5 @@
-/* GET /metrics as the API writes it (docs/metrics.md); what the metrics are: store/metrics. */
+/* GET /metrics as the API writes it (docs/metrics.md); what the metrics are:
+ * store/metrics. */
 #include "support/api_fixture.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * /openapi.json: it is JSON, it tells of what is served, and of nothing else (docs/api.md 6.6).
- * Whether it is true, tests/e2e/openapi_test.py asks a real server.
+ * /openapi.json: it is JSON, it tells of what is served, and of nothing else (docs/api.md
+ * 6.6). Whether it is true, tests/e2e/openapi_test.py asks a real server.
  */
 #include "api/version.h"
 #include "support/api_fixture.h"
@@ -64,7 +64,8 @@ count_operations(const json_t *tree)
 
 TEST_CASE("openapi");
 
-/* Rows that a parameter or a last slash makes of another have no operation of their own. */
+/* Rows that a parameter or a last slash makes of another have no operation of their
+ * own. */
 static bool
 is_of_its_own(const struct route *row)
 {

@@ -50,7 +50,8 @@ follow(struct walk *w, const char *link)
     w->followed++;
 }
 
-/* Follows every link in a text in which they all begin with "/v", or with the prefix of the proxy and that. */
+/* Follows every link in a text in which they all begin with "/v", or with the prefix of
+ * the proxy and that. */
 static void
 follow_all(struct walk *w, const char *text)
 {
@@ -226,7 +227,8 @@ START_TEST(behind_a_proxy_every_link_has_the_prefix)
     walk_close(&w);
 }
 
-/* The texts of links that are not below a version: to versions, and of claims and finishes in /claimd. */
+/* The texts of links that are not below a version: to versions, and of claims and
+ * finishes in /claimd. */
 START_TEST(behind_a_proxy_documents_have_the_prefix)
 {
     struct walk w;
@@ -275,7 +277,8 @@ START_TEST(a_prefix_counts_only_if_it_is_valid_and_a_trusted_proxy_sent_it)
     walk_close(&w);
 }
 
-/* With the longest prefix, project and names, a response's head still has space for its Location. */
+/* With the longest prefix, project and names, a response's head still has space for its
+ * Location. */
 START_TEST(the_longest_links_fit_behind_the_longest_prefix)
 {
     char cut[URI_PREFIX_MAX + 1] = "/", project[3 * 256 + 1], queue[65];

@@ -302,7 +302,8 @@ START_TEST(ping_and_health_show_that_the_store_works)
     api_fixture_close(&f);
 }
 
-/* Load balancers of Google and Azure take 200 only, and no probe sends the headers of the API. */
+/* Load balancers of Google and Azure take 200 only, and no probe sends the headers of the
+ * API. */
 API_TEST(probes_without_headers_get_200_and_a_body)
 {
     static const char *const paths[] = {"/livez", "/readyz"};

@@ -85,7 +85,8 @@ API_TEST(connections_count_for_the_project_they_asked_for_last)
     api_connection_closed(f->api, &connections[1]);
 }
 
-/* Asks for a stream of events. True: the response is its first event; false: that of one moment. */
+/* Asks for a stream of events. True: the response is its first event; false: that of one
+ * moment. */
 static bool
 begin_stream(struct asking *a, struct api_fixture *f)
 {

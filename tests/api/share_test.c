@@ -183,7 +183,8 @@ API_TEST_WITH(it_is_good_for_no_other_place, open_signing(f, KEY))
         "/metrics",
         "/openapi.json",
     };
-    /* Below the path, so its signature is good; but nothing is there that could be shown. */
+    /* Below the path, so its signature is good; but nothing is there that could be
+     * shown. */
     static const char *const nowhere[] = {
         "/v2/queues/q/messages/../stats", "/v2/queues/q/messages/%2e%2e/stats",
         "/v2/queues/q/messages/..%2fstats", "/v2/queues/q/messages//stats",

@@ -1,4 +1,5 @@
-/* Requests that are answered in slices: what they cost, counted, and that nothing is missed. */
+/* Requests that are answered in slices: what they cost, counted, and that nothing is
+ * missed. */
 #include "support/api_fixture.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The snapshot of the queues that viewers share: one request builds it, others wait (docs/api.md 26.1). */
+/* The snapshot of the queues that viewers share: one request builds it, others wait
+ * (docs/api.md 26.1). */
 #include "support/asking.h"
 
 #include <stdio.h>

@@ -450,7 +450,7 @@ START_TEST(when_memory_runs_out_the_old_state_is_there)
     ck_assert_ptr_nonnull(strstr(state(), "\"body\":7"));
 }
 
-/* ---------------------------------------------------------------------- others meanwhile */
+/* ------------------------------------------------------------------ others meanwhile */
 
 TEST_CASE("others", .setup = open_testapi, .teardown = close_testapi);
 

@@ -157,7 +157,8 @@ START_TEST(dead_letters_are_reported)
     ck_assert_str_eq(api_pick(&f, "history.0.to"), "dead");
 }
 
-/* It is notified when the delay is over, at 5 seconds, and gets a claim of 60 seconds then. */
+/* It is notified when the delay is over, at 5 seconds, and gets a claim of 60 seconds
+ * then. */
 START_TEST(a_waiter_gets_its_message_before_the_clock_moves_on)
 {
     struct asking a, step;
@@ -207,7 +208,8 @@ START_TEST(the_clock_is_stopped_started_and_set)
     ck_api(&f, "PUT", "/claimd/clock", "{\"state\":\"running\"}", 200, NULL);
     ck_assert_str_eq(api_pick(&f, "state"), "running");
     ck_assert(!clock_stands(testapi_clock(f.testapi)));
-    /* So far ahead of the wall clock that the message has expired, whatever that shows. */
+    /* So far ahead of the wall clock that the message has expired, whatever that
+     * shows. */
     ck_api(&f, "PUT", "/claimd/clock",
            "{\"state\":\"frozen\",\"ahead_seconds\":2000000000}", 200, NULL);
     ck_assert_str_eq(api_pick(&f, "state"), "frozen");

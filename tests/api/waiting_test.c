@@ -1,6 +1,6 @@
 /*
- * Requests that wait for a message (docs/api.md 11), with the test in the place of the front
- * end; and the numbers of claims (12).
+ * Requests that wait for a message (docs/api.md 11), with the test in the place of the
+ * front end; and the numbers of claims (12).
  */
 #include "support/asking.h"
 
@@ -332,7 +332,7 @@ API_TEST(while_it_waits_hardly_any_memory_is_kept)
         asking_forget(&a[i]);
 }
 
-/* ---------------------------------------------------------------------- several queues */
+/* -------------------------------------------------------------------- several queues */
 
 TEST_CASE("several queues");
 

@@ -1,7 +1,7 @@
 /*
  * seal_bench: what it costs to seal a body and to open it, in nanoseconds. Not a test: it
- * asserts nothing, because machines differ. The metrics in docs/adr/0012-encryption.md come from
- * here.
+ * asserts nothing, because machines differ. The metrics in docs/adr/0012-encryption.md
+ * come from here.
  */
 #include "claimd/seal/seal.h"
 #include "seal/cipher.h"

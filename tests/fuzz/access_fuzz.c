@@ -1,6 +1,6 @@
 /*
- * A list of tokens and a policy: taken whole or not at all, and what was taken is what was
- * written. Who is not in the list does not come in, whatever stands there.
+ * A list of tokens and a policy: taken whole or not at all, and what was taken is what
+ * was written. Who is not in the list does not come in, whatever stands there.
  *
  * Input: the list, and behind a line "%%" the policy, and behind another one a list of
  * certificates.

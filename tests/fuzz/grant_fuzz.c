@@ -1,6 +1,6 @@
 /*
- * Grants of pre-signed URLs: a signature is good for what was signed, in whatever order its lists
- * stand, and for nothing else; and dates.
+ * Grants of pre-signed URLs: a signature is good for what was signed, in whatever order
+ * its lists stand, and for nothing else; and dates.
  *
  * Input: sections of paths, methods, project, end; then the same four as they are shown.
  */

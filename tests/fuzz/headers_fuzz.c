@@ -1,7 +1,8 @@
 /*
  * Headers and names that say who asks for what.
  *
- * Input: sections Accept, Client-ID, X-Project-ID, queue name, Content-Type, Claimd-Fault.
+ * Input: sections Accept, Client-ID, X-Project-ID, queue name, Content-Type,
+ * Claimd-Fault.
  */
 #include "fuzz/fuzz.h"
 

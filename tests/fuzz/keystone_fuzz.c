@@ -1,7 +1,7 @@
 /*
- * Responses of a Keystone, and a table of roles. A caller has the identity of the document, as
- * jansson reads it, in its project and with no more roles than the table gives; no caller is allowed
- * by a document that says it otherwise.
+ * Responses of a Keystone, and a table of roles. A caller has the identity of the
+ * document, as jansson reads it, in its project and with no more roles than the table
+ * gives; no caller is allowed by a document that says it otherwise.
  *
  * Input: the table, and behind a line "%%" the document.
  */

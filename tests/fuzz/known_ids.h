@@ -1,7 +1,8 @@
 /*
- * known_ids: the ids a series of requests has seen in responses, so that later requests of
- * a fuzz input can name them: "@m0" is the first message id seen, "@c2" the third claim,
- * "@n1" the second marker, "@s0" the first subscription. Numbers are taken modulo what is known.
+ * known_ids: the ids a series of requests has seen in responses, so that later requests
+ * of a fuzz input can name them: "@m0" is the first message id seen, "@c2" the third
+ * claim, "@n1" the second marker, "@s0" the first subscription. Numbers are taken modulo
+ * what is known.
  */
 #ifndef TESTS_FUZZ_KNOWN_IDS_H
 #define TESTS_FUZZ_KNOWN_IDS_H

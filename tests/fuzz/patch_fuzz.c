@@ -1,7 +1,7 @@
 /*
- * Queue metadata and patches of it. metadata_decode() must accept each accepted document again,
- * with the same meaning. A patch must not make a document larger than the limit. A refused patch
- * must change nothing.
+ * Queue metadata and patches of it. metadata_decode() must accept each accepted document
+ * again, with the same meaning. A patch must not make a document larger than the limit. A
+ * refused patch must change nothing.
  *
  * Input: sections old metadata, patch.
  */
@@ -26,7 +26,8 @@ expect_same_settings(const struct store_settings *a, const struct store_settings
         "the document means something else when it is read again");
 }
 
-/* Checks that stored metadata can be written as JSON, and decodes to the same settings. */
+/* Checks that stored metadata can be written as JSON, and decodes to the same
+ * settings. */
 static void
 check_stored(const struct store_metadata *stored, struct fuzz_memory *m)
 {

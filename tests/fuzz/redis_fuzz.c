@@ -1,10 +1,11 @@
 /*
- * Responses of a hostile Redis: whatever it sends to a script, each operation of the store has a
- * status, shows no more than it was asked for, and shows only texts that are there.
+ * Responses of a hostile Redis: whatever it sends to a script, each operation of the
+ * store has a status, shows no more than it was asked for, and shows only texts that are
+ * there.
  *
- * Input: a byte that chooses the operation, then what Redis sends to each script behind the number of
- * its request, before it hangs up. An input that begins with '!' behind the first byte is sent without
- * that number.
+ * Input: a byte that chooses the operation, then what Redis sends to each script behind
+ * the number of its request, before it hangs up. An input that begins with '!' behind the
+ * first byte is sent without that number.
  */
 #include "claimd/store/state.h"
 #include "fuzz/fuzz.h"

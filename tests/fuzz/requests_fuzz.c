@@ -1,7 +1,7 @@
 /*
  * Whole requests: a series of them goes through the API into a real engine, with time
- * passing and memory failing in between. Every response must be well-formed, a refusal must
- * have changed nothing, and the engine is audited after each request.
+ * passing and memory failing in between. Every response must be well-formed, a refusal
+ * must have changed nothing, and the engine is audited after each request.
  *
  * Input: sections, one a request, in the way of HTTP:
  *
@@ -22,9 +22,10 @@
  * Headers left out have usual values; a name without a colon takes one away. Ids out of
  * earlier responses are named as known_ids.h says, "@t" is the token of the last login.
  *
- * "with tokens" there is a list of tokens (and of certificates): "reader", "producer" and so on for
- * the usual project, "all" for every one, "over" that has ended. "with keystone" there is a
- * Keystone besides, as fake_keystone.h has it. A request without any of these is refused.
+ * "with tokens" there is a list of tokens (and of certificates): "reader", "producer" and
+ * so on for the usual project, "all" for every one, "over" that has ended. "with
+ * keystone" there is a Keystone besides, as fake_keystone.h has it. A request without any
+ * of these is refused.
  */
 #include "fuzz/fuzz.h"
 #include "fuzz/known_ids.h"
@@ -481,7 +482,8 @@ check_stranger(const struct world *w, const struct request *req)
                w->res.code);
 }
 
-/* Lines are loaded queue by queue; a state that is put back has nothing to be delivered. */
+/* Lines are loaded queue by queue; a state that is put back has nothing to be
+ * delivered. */
 static bool
 is_done_in_pieces(const struct response *res)
 {
@@ -525,8 +527,8 @@ handle(struct world *w, struct request *req)
     check_stranger(w, req);
     fuzz_check(store_audit(w->store), "the engine's audit failed");
     after = state_of(w->store, w->now_ms, project);
-    /* A claim that is refused may have moved dead letters out of its way before; and a clock may
-     * have been moved before there was no memory to tell. */
+    /* A claim that is refused may have moved dead letters out of its way before; and a
+     * clock may have been moved before there was no memory to tell. */
     if (w->res.code >= 400 && !before.dead_letters && w->now_ms == began_ms &&
         !is_done_in_pieces(&w->res))
         fuzz_check(before.digest == after.digest, "refused with %d, but changed",

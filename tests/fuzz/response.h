@@ -1,5 +1,6 @@
 /*
- * response: what must be true of any response of the API, and of the store around a refusal.
+ * response: what must be true of any response of the API, and of the store around a
+ * refusal.
  */
 #ifndef TESTS_FUZZ_RESPONSE_H
 #define TESTS_FUZZ_RESPONSE_H
@@ -14,9 +15,9 @@ enum trouble {
 };
 
 /*
- * The code is one of the contract's, 503 only where memory is short or another server asked, and
- * 429 only where there are limits; headers are single lines that end with a NUL; a body is JSON and says so, but for
- * /metrics and dumps.
+ * The code is one of the contract's, 503 only where memory is short or another server
+ * asked, and 429 only where there are limits; headers are single lines that end with a
+ * NUL; a body is JSON and says so, but for /metrics and dumps.
  */
 void response_check(const struct response *res, unsigned trouble);
 

@@ -1,9 +1,10 @@
 /*
- * Sealed bodies: whatever bytes are opened, nothing opens but what was sealed here, for the same
- * project and kind, and it is what was sealed.
+ * Sealed bodies: whatever bytes are opened, nothing opens but what was sealed here, for
+ * the same project and kind, and it is what was sealed.
  *
- * Input: sections of any bytes, to be opened; a body; its project; the project that it is opened
- * for; and changes, of which each is the place of a byte and what is changed in it.
+ * Input: sections of any bytes, to be opened; a body; its project; the project that it is
+ * opened for; and changes, of which each is the place of a byte and what is changed in
+ * it.
  */
 #include "claimd/seal/seal.h"
 #include "fuzz/fuzz.h"
@@ -25,8 +26,9 @@ open_foreign(struct seal *s, const struct seal_scope *scope, struct bytes origin
 }
 
 /*
- * Makes the changes; true if there are any left in the end. Without memcmp(): the fuzzer looks at what
- * that compares, and would learn a sealed body by heart, which is known to all then.
+ * Makes the changes; true if there are any left in the end. Without memcmp(): the fuzzer
+ * looks at what that compares, and would learn a sealed body by heart, which is known to
+ * all then.
  */
 static bool
 change(char *sealed, size_t len, const char *before, struct bytes changes)

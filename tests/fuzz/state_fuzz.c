@@ -1,6 +1,6 @@
 /*
- * The lines of a state: what is taken can be applied, is shown as lines that are taken again, and is
- * the same when it is shown then; what is refused has a reason.
+ * The lines of a state: what is taken can be applied, is shown as lines that are taken
+ * again, and is the same when it is shown then; what is refused has a reason.
  *
  * Input: lines.
  */

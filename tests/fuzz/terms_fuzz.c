@@ -1,5 +1,6 @@
 /*
- * The terms of a claim: taken, refused and read as a naive reader of jansson's tree would.
+ * The terms of a claim: taken, refused and read as a naive reader of jansson's tree
+ * would.
  *
  * Input: one byte for the form (a digit), then the body.
  */

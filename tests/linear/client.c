@@ -46,8 +46,8 @@ try_to_connect(struct client *c)
 }
 
 /*
- * While the server is being started again nothing listens. Not at once: one that is killed
- * closes its sockets one after the other, and may still seem to listen.
+ * While the server is being started again nothing listens. Not at once: one that is
+ * killed closes its sockets one after the other, and may still seem to listen.
  */
 static void
 connect_anew(struct client *c)
@@ -120,7 +120,8 @@ header(const struct client *c, const char *head_end, const char *name)
     return NULL;
 }
 
-/* Receives the whole response and returns where its body begins; NULL: it did not come. */
+/* Receives the whole response and returns where its body begins; NULL: it did not
+ * come. */
 static const char *
 receive(struct client *c)
 {

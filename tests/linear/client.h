@@ -2,8 +2,8 @@
  * client: one kept-alive HTTP connection, blocking, for recorders: nothing between the
  * request and the clock but a write and a read.
  *
- * One that outlives the server notes that its connection broke, and connects anew before the
- * next exchange, for as long as it takes the server to come back.
+ * One that outlives the server notes that its connection broke, and connects anew before
+ * the next exchange, for as long as it takes the server to come back.
  */
 #ifndef TESTS_LINEAR_CLIENT_H
 #define TESTS_LINEAR_CLIENT_H
@@ -28,8 +28,9 @@ struct client {
 };
 
 struct linear_response {
-    int code; /* 0: the connection broke before all of it came, or it was 503 when the server,
-               * or what it keeps all in, is killed now and then: it may have happened */
+    /* 0: the connection broke before all of it came, or it was 503 when the server, or
+     * what it keeps all in, is killed now and then: it may have happened. */
+    int code;
     int64_t call_ns, reply_ns; /* before the first byte went, after the last came */
     json_t *document;          /* owned; NULL: no body */
     char location[256];        /* empty: none */

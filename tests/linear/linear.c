@@ -4,13 +4,14 @@
  *
  *     linear HOST PORT[,PORT] SEED ROUNDS [KILLS]
  *
- * With two ports there are two servers that share their store, and half of the workers use each.
- * Half of the rounds have few workers with many requests each, half many with few. The
- * seed repeats the workers' choices but not the scheduling, so a failure is shown whole.
+ * With two ports there are two servers that share their store, and half of the workers
+ * use each. Half of the rounds have few workers with many requests each, half many with
+ * few. The seed repeats the workers' choices but not the scheduling, so a failure is
+ * shown whole.
  *
  * A history for which the search gives up proves nothing. The round is recorded anew with
- * half the workers, if need be down to one, whose histories take one step an operation; so
- * every round ends with histories that were judged.
+ * half the workers, if need be down to one, whose histories take one step an operation;
+ * so every round ends with histories that were judged.
  *
  * With KILLS the server dies so often in each round, at the hands of who started this
  * (linear/recorder.h), and what it has said must hold on.
@@ -23,7 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Workers; when there are kills each of them leaves as many requests to be placed by trial. */
+/* Workers; when there are kills each of them leaves as many requests to be placed by
+ * trial. */
 enum { FEW = 4, MANY_KILLED = 8, MANY = 16 };
 
 static int

@@ -45,7 +45,8 @@ post(struct model *m, const struct operation *op)
     return true;
 }
 
-/* The response shows the first `limit` messages for which wanted() holds, and no others. */
+/* The response shows the first `limit` messages for which wanted() holds, and no
+ * others. */
 typedef bool
 model_wanted_fn(const struct model *m, size_t at, const struct operation *op);
 
@@ -115,8 +116,8 @@ takes_behind(const struct model *m, const struct operation *op, size_t reserved)
 }
 
 /*
- * The response shows what may be taken. An operation that waits may get nothing at any time, since
- * its waiting may have ended when all was reserved.
+ * The response shows what may be taken. An operation that waits may get nothing at any
+ * time, since its waiting may have ended when all was reserved.
  */
 static bool
 takes(const struct model *m, const struct operation *op, struct reserved reserved)

@@ -18,26 +18,27 @@ struct model {
 };
 
 /*
- * How many of the oldest free messages are reserved for waiters in front of an operation that
- * waits: these at least, and at most.
+ * How many of the oldest free messages are reserved for waiters in front of an operation
+ * that waits: these at least, and at most.
  */
 struct reserved {
     size_t least, most;
 };
 
 /*
- * Does the operation if this state could have given its response; false (and then *m means
- * nothing) if it could not. `reserved` counts for operations that wait.
+ * Does the operation if this state could have given its response; false (and then *m
+ * means nothing) if it could not. `reserved` counts for operations that wait.
  */
 bool model_step(struct model *m, const struct operation *op, struct reserved reserved);
 
 /*
- * The operation with the response that it would get in this state: for one without a response.
- * Not for those that wait, since it depends on the waiters in front of them.
+ * The operation with the response that it would get in this state: for one without a
+ * response. Not for those that wait, since it depends on the waiters in front of them.
  */
 struct operation model_response(const struct model *m, const struct operation *op);
 
-/* True if the operation, given its response, leaves alone every state in which it fits. */
+/* True if the operation, given its response, leaves alone every state in which it
+ * fits. */
 bool model_only_looks(const struct operation *op);
 
 #endif

@@ -60,8 +60,8 @@ struct operation {
     int64_t stood_ns;     /* it waits: it was in the wait queue by then; 0: not known */
 
     /*
-     * What was answered; messages: POST, DELETE_MANY and FINISH: what was asked. Without a response
-     * (code 0) it has happened between its two instants, or never.
+     * What was answered; messages: POST, DELETE_MANY and FINISH: what was asked. Without
+     * a response (code 0) it has happened between its two instants, or never.
      */
     int code;
     uint8_t made; /* CLAIM: the new claim, also one whose response was lost */

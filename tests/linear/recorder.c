@@ -41,7 +41,8 @@ struct worker {
     atomic_uint *done; /* operations of all workers */
 };
 
-/* The thread after the workers kills the server if the recording has kills. Else it feeds. */
+/* The thread after the workers kills the server if the recording has kills. Else it
+ * feeds. */
 static bool
 is_killer(const struct worker *w)
 {
@@ -63,7 +64,8 @@ unexpected(const char *what, const struct linear_response *a)
 
 /* ---------------------------------------------------------------------- numbers */
 
-/* Picks a known message, deleted or not, because a second DELETE is a test too. 0: none. */
+/* Picks a known message, deleted or not, because a second DELETE is a test too. 0:
+ * none. */
 static uint8_t
 some_message(struct worker *w, struct board *b, char id[ID_CAP])
 {
@@ -210,9 +212,11 @@ repeat(struct worker *w, const struct operation *op, const char *method,
     json_decref(again.document);
 }
 
-/* Sends a request. `rest` is the part of the target after the name of the queue. If the request has
- * an Idempotency-Key, the worker repeats it until there is a response. So it happens once, after the
- * first call and before the last response. */
+/*
+ * Sends a request. `rest` is the part of the target after the name of the queue. If the
+ * request has an Idempotency-Key, the worker repeats it until there is a response. So it
+ * happens once, after the first call and before the last response.
+ */
 static void
 ask(struct worker *w, const struct board *b, struct operation *op, const char *method,
     const char *rest, const char *body, struct linear_response *a)
@@ -269,8 +273,8 @@ do_post(struct worker *w, struct board *b, struct operation *op)
 }
 
 /*
- * Makes one request of four long polling, if enough message numbers are left for the feeder. The
- * request times out only if neither a worker nor the feeder posts a message.
+ * Makes one request of four long polling, if enough message numbers are left for the
+ * feeder. The request times out only if neither a worker nor the feeder posts a message.
  */
 static void
 begin_waiting(struct worker *w, struct board *b, struct operation *op)
@@ -317,7 +321,8 @@ do_claim(struct worker *w, struct board *b, struct operation *op)
     begin_waiting(w, b, op);
     ask(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
     end_waiting(b, op);
-    /* If an earlier attempt made the claim, it may be over by now, or hold less than it took. */
+    /* If an earlier attempt made the claim, it may be over by now, or hold less than it
+     * took. */
     if (a.code == 409 || (a.call_ns != op->call_ns && a.code == 201))
         op->code = 0;
     else
@@ -524,7 +529,8 @@ read_results(struct operation *op, const struct linear_response *a)
     }
 }
 
-/* Two messages at most: one to delete, then one to release. They are two different ones. */
+/* Two messages at most: one to delete, then one to release. They are two different
+ * ones. */
 static void
 draw_items(struct worker *w, struct board *b, struct operation *op, char *body,
            size_t cap)
@@ -693,7 +699,8 @@ ask_waiting(struct worker *w, int64_t *asked_ns)
     return (unsigned)strtoul(found + strlen(sample), NULL, 10);
 }
 
-/* Notes that each waiting request is in its wait queue, if the server confirms the number. */
+/* Notes that each waiting request is in its wait queue, if the server confirms the
+ * number. */
 static void
 note_queued_waiters(struct worker *w)
 {
@@ -807,7 +814,8 @@ open_board(struct board *b, const struct recording *recording, unsigned number,
                    recording->seed, recording->round, recording->workers, number);
 }
 
-/* The queues must exist, because the model does not define statistics of a missing queue. */
+/* The queues must exist, because the model does not define statistics of a missing
+ * queue. */
 static void
 make_queues(const struct recording *recording, const struct board *boards)
 {

@@ -2,21 +2,22 @@
  * recorder: workers that use a few queues of a real server at the same time, each over a
  * connection of its own, and write down what they saw.
  *
- * They work in windows of a few operations each. No thread begins the next one before all have
- * ended theirs, and none of the first requests of a window is sent before all have been
- * called. So however the machine shares its time, operations overlap at each beginning, and
- * none overlaps with more than a window has.
+ * They work in windows of a few operations each. No thread begins the next one before all
+ * have ended theirs, and none of the first requests of a window is sent before all have
+ * been called. So however the machine shares its time, operations overlap at each
+ * beginning, and none overlaps with more than a window has.
  *
- * Some claims and pops wait for a message. If there is none, a feeder does: a worker
- * that posts where a client has been waiting for a while, and does nothing else. Before that it
- * asks the server how many requests wait for a message. If these are all that may, and none came or
- * went meanwhile, it notes that each of them is in the wait queue (stood_ns).
+ * Some claims and pops wait for a message. If there is none, a feeder does: a worker that
+ * posts where a client has been waiting for a while, and does nothing else. Before that
+ * it asks the server how many requests wait for a message. If these are all that may, and
+ * none came or went meanwhile, it notes that each of them is in the wait queue
+ * (stood_ns).
  *
  * If the server is to be killed, the test asks its parent for that: a line "kill" goes
- * out, at some moment of each part of the history and at its end, and a line comes in when it
- * is there again, at the same address and with all that it had. Then one thread reads all of
- * it. What was cut off has no response, and ends when its connection broke: the process was gone
- * by then.
+ * out, at some moment of each part of the history and at its end, and a line comes in
+ * when it is there again, at the same address and with all that it had. Then one thread
+ * reads all of it. What was cut off has no response, and ends when its connection broke:
+ * the process was gone by then.
  */
 #ifndef TESTS_LINEAR_RECORDER_H
 #define TESTS_LINEAR_RECORDER_H
@@ -25,8 +26,9 @@
 
 struct recording {
     const char *host;
-    const char *ports
-        [2]; /* of the server, or of two that share their store: each has half of the workers */
+    const char *
+        ports[2]; /* of the server, or of two that share their store: each has half of the
+              * workers */
     uint64_t seed;  /* of the workers' choices; the scheduling is not ours */
     uint64_t round; /* part of the queues' names: every round has fresh ones */
     unsigned workers;

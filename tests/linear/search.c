@@ -38,9 +38,9 @@ struct choice {
 };
 
 /*
- * What is tried next of the operations under way: the one answered first, or the one called
- * first. Either may be wrong early and notice late; where one is lost the other seldom is. So
- * neither is followed for long before the other has had a try.
+ * What is tried next of the operations under way: the one answered first, or the one
+ * called first. Either may be wrong early and notice late; where one is lost the other
+ * seldom is. So neither is followed for long before the other has had a try.
  */
 enum strategy { BY_REPLY, BY_CALL, STRATEGIES };
 
@@ -143,7 +143,8 @@ answered(const struct operation *op)
     return op->code != 0;
 }
 
-/* No operation has to be in the order by the end of an operation that may never have happened. */
+/* No operation has to be in the order by the end of an operation that may never have
+ * happened. */
 static int64_t
 ends_ns(const struct operation *op)
 {
@@ -239,7 +240,8 @@ reserved_before(const struct run *r, size_t next)
     return reserved;
 }
 
-/* One without a response happens. False: it is too late, or it would make no difference. */
+/* One without a response happens. False: it is too late, or it would make no
+ * difference. */
 static bool
 happen(struct run *r, const struct operation *op)
 {
@@ -270,9 +272,10 @@ enum fit { FITS, FITS_NOT, LEADS_NOWHERE /* neither does anything else at this p
 /*
  * Puts the operation next in the order, if it fits and leads somewhere new.
  *
- * One that only looks, and fits now, may as well be next: in any order of what is left it can
- * be taken from its place to the front, and nothing else notices. So it is never tried later;
- * unless it was called when something ended that may have happened and has no response.
+ * One that only looks, and fits now, may as well be next: in any order of what is left it
+ * can be taken from its place to the front, and nothing else notices. So it is never
+ * tried later; unless it was called when something ended that may have happened and has
+ * no response.
  */
 static enum fit
 choose(struct run *r, struct event *call)
@@ -308,8 +311,8 @@ choose(struct run *r, struct event *call)
 }
 
 /*
- * The call to try after `tried` (NULL: the first) of those that come before any reply; a reply
- * when there is no other.
+ * The call to try after `tried` (NULL: the first) of those that come before any reply; a
+ * reply when there is no other.
  */
 static struct event *
 next_event(const struct run *r, const struct event *tried)
@@ -327,8 +330,8 @@ next_event(const struct run *r, const struct event *tried)
 }
 
 /*
- * Takes operations out of the order, up to the last that was a choice; returns the event to go
- * on with, NULL if there was no choice.
+ * Takes operations out of the order, up to the last that was a choice; returns the event
+ * to go on with, NULL if there was no choice.
  */
 static struct event *
 undo(struct run *r)

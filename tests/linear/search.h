@@ -9,16 +9,17 @@
  * is linearizable.
  *
  * An operation without a response may be left out; if it is put in order it must change
- * something, and stands before all that were called after its end: who was cut off by a crash
- * has happened before it, or never will (durable linearizability: Izraelevitz, Mendes & Scott
- * 2016).
+ * something, and stands before all that were called after its end: who was cut off by a
+ * crash has happened before it, or never will (durable linearizability: Izraelevitz,
+ * Mendes & Scott 2016).
  *
- * A waiter takes messages behind those that are reserved for the waiters in front of it. Some of
- * them are known: those in the wait queue before it was called (stood_ns) that take messages after it in the
- * order. Any other that overlaps with it may have been in front.
+ * A waiter takes messages behind those that are reserved for the waiters in front of it.
+ * Some of them are known: those in the wait queue before it was called (stood_ns) that
+ * take messages after it in the order. Any other that overlaps with it may have been in
+ * front.
  *
- * Posts are only tried in orders that no response contradicts (seen_order.h), and operations
- * that only look as soon as they fit.
+ * Posts are only tried in orders that no response contradicts (seen_order.h), and
+ * operations that only look as soon as they fit.
  *
  *   Cost     exponential in the worst case, a few steps an operation for histories of
  *            correct servers; gives up after SEARCH_STEPS_MAX from either end. Who asks

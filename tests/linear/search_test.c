@@ -283,8 +283,8 @@ START_TEST(requests_at_the_same_time_may_happen_in_either_order)
 }
 
 /*
- * Two waiters of up to two messages, the first of which was in the wait queue before the second was
- * called, and then a post of three: the second gets this message.
+ * Two waiters of up to two messages, the first of which was in the wait queue before the
+ * second was called, and then a post of three: the second gets this message.
  */
 static void
 wait_in_line(struct script *s, uint8_t second_gets)

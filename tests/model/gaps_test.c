@@ -1,10 +1,10 @@
 /*
  * What others do in the gaps in which an operation of the engine lets its locks go.
  *
- * This program is linked with --wrap for the functions below. When a thread has let its last
- * lock go, a test may do something else before the operation goes on: what would need a
- * second thread and luck happens here each time. How much an operation looks at under a lock
- * is counted by the way.
+ * This program is linked with --wrap for the functions below. When a thread has let its
+ * last lock go, a test may do something else before the operation goes on: what would
+ * need a second thread and luck happens here each time. How much an operation looks at
+ * under a lock is counted by the way.
  */
 #include "claimd/base/lock.h"
 #include "claimd/ds/seqmap.h"
@@ -290,7 +290,7 @@ STORE_TEST_WITH(a_listing_looks_at_a_slice_of_the_messages_under_the_lock,
     }
 }
 
-/* ---------------------------------------------------------------------- finish, redrive */
+/* ------------------------------------------------------------------- finish, redrive */
 
 static uint64_t
 count_in(struct fixture *f, const char *name)
@@ -305,7 +305,8 @@ count_in(struct fixture *f, const char *name)
 
 static size_t whole; /* gaps in which the operation was looked at */
 
-/* Of 4 messages one is deleted, one is a dead letter, and one is posted: or nothing has happened. */
+/* Of 4 messages one is deleted, one is a dead letter, and one is posted: or nothing has
+ * happened. */
 static void
 look_at_finish(struct fixture *f)
 {
@@ -358,7 +359,8 @@ change_dead_letter_queue(struct fixture *f)
     store_queues_release(&queues);
 }
 
-/* Whichever shards they are in: the dead letter goes where the queue sends it at that moment. */
+/* Whichever shards they are in: the dead letter goes where the queue sends it at that
+ * moment. */
 START_TEST(a_finish_whose_dead_letter_queue_changes_meanwhile_uses_the_new_one)
 {
     static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};

@@ -193,8 +193,11 @@ some_terms(struct history *h)
 
 /* ---------------------------------------------------------------------- operations */
 
-/* The next operation sometimes has one of few keys. The digest says what is asked for. The draws of a tape that has
- * ended are 0, and then no operation has a key: a waiter that is refused for its key would ask again without end. */
+/*
+ * The next operation sometimes has one of few keys. The digest says what is asked for.
+ * The draws of a tape that has ended are 0, and then no operation has a key: a waiter
+ * that is refused for its key would ask again without end.
+ */
 static void
 some_key(struct history *h, uint64_t what)
 {
@@ -376,7 +379,8 @@ ask(struct history *h, size_t queue, struct pair_waiter *w)
         do_pop(h, &where, w);
 }
 
-/* Notified waiters try again, from anywhere in the wait queue on, until none is notified. */
+/* Notified waiters try again, from anywhere in the wait queue on, until none is
+ * notified. */
 static void
 serve(struct history *h)
 {
@@ -566,7 +570,8 @@ choose_posts(struct history *h, size_t queue, struct pair_finish *f,
         to[at] = below(h, h->shape->queues) / 2 * 2 + queue % 2;
         for (size_t i = 0; i < at; i++)
             known = known || to[i] == to[at];
-        /* Redis appends posts to the queue of the claim behind dead letters of the same queue. */
+        /* Redis appends posts to the queue of the claim behind dead letters of the same
+         * queue. */
         if (known ||
             (h->pair.redis != NULL && to[at] == queue && may_have_dead_letter(f))) {
             count--;

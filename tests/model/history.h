@@ -60,9 +60,9 @@ struct shape {
 };
 
 /*
- * Does `length` operations from a seed, compares every response and audits on the way; all
- * there is to see is compared every 500 operations and at the end. Half of the histories
- * end with everything deleted and an engine that has nothing left to wait for.
+ * Does `length` operations from a seed, compares every response and audits on the way;
+ * all there is to see is compared every 500 operations and at the end. Half of the
+ * histories end with everything deleted and an engine that has nothing left to wait for.
  */
 void history_run(const struct shape *shape, uint64_t seed, uint64_t length);
 

@@ -45,8 +45,8 @@ add(struct logbook *log, const uint8_t *record, size_t size)
     log->next++;
 }
 
-/* The record is written into exactly the space that was granted for its kind, so that ASan
- * sees more. */
+/* The record is written into exactly the space that was granted for its kind, so that
+ * ASan sees more. */
 static uint64_t
 commit_one(struct logbook *log, struct store_change *change, size_t *capacity)
 {

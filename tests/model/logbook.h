@@ -1,9 +1,9 @@
 /*
  * logbook: a log in memory: the records of what an engine tells, and an engine from them.
  *
- * Record number n has LSN n, from 1. The records of a group stay together: a cut within one
- * is moved to its begin. A record must fit into what was granted for it,
- * and nothing is logged without a reservation, but for what needs no record.
+ * Record number n has LSN n, from 1. The records of a group stay together: a cut within
+ * one is moved to its begin. A record must fit into what was granted for it, and nothing
+ * is logged without a reservation, but for what needs no record.
  */
 #ifndef TESTS_MODEL_LOGBOOK_H
 #define TESTS_MODEL_LOGBOOK_H
@@ -50,8 +50,8 @@ void logbook_copy(struct logbook *log, const struct logbook *from, uint64_t lsn)
 /* Puts the records of another one, which ends where this begins, in front. */
 void logbook_prepend(struct logbook *log, const struct logbook *front);
 
-/* The largest LSN, at most this one, at which a log that ends in front of it has no part of a
- * group. */
+/* The largest LSN, at most this one, at which a log that ends in front of it has no part
+ * of a group. */
 uint64_t logbook_whole(const struct logbook *log, uint64_t lsn);
 
 /* Tells an engine of all records. */

@@ -1,6 +1,6 @@
 /*
- * Running out of memory is a response: every allocation of every operation fails once, and
- * nothing has changed; over the budget posts are refused and everything else goes on.
+ * Running out of memory is a response: every allocation of every operation fails once,
+ * and nothing has changed; over the budget posts are refused and everything else goes on.
  */
 #include "support/delete.h"
 #include "support/finishing.h"
@@ -221,8 +221,8 @@ more_dead_letters(struct scene *s, int size)
     release(&s->f, take(&s->f, (size_t)size + 4));
 }
 
-/* A claim of the messages 1 to 6, of which one has a reason, and `size` dead letters of them or
- * others in their queue, which does not exist if there is none. */
+/* A claim of the messages 1 to 6, of which one has a reason, and `size` dead letters of
+ * them or others in their queue, which does not exist if there is none. */
 static void
 failing(struct scene *s, int size)
 {
@@ -673,7 +673,7 @@ static const struct situation situations[] = {
     {"listing subscriptions", subscribers, act_list_subscriptions, 20, 5, false},
 };
 
-/* ---------------------------------------------------------------------- the checkpoint */
+/* -------------------------------------------------------------------- the checkpoint */
 
 TEST_CASE("sweep");
 

@@ -59,7 +59,8 @@
     }
 
 static const struct shape shapes[] = {
-    /* name share length queues shards batch backlog still ttl delay claim dead days audit weights confirming */
+    /* name share length queues shards batch backlog still ttl delay claim dead days audit
+     * weights confirming */
     {"short", 12, 60, 2, 2, 4, 50, 40, 100, 30, 40, 40, true, 1, USUAL, false},
     {"hot", 10, 5000, 2, 4, 10, 150, 70, 3600, 60, 300, 10, false, 1, USUAL, false},
     {"tiny ttl", 10, 5000, 4, 2, 6, 80, 30, 3, 3, 3, 20, false, 1, USUAL, false},

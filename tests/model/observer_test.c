@@ -1,7 +1,7 @@
 /*
- * A store appends each change to its log once and in order (store/log.h), so a replica made
- * of these changes is at any time what the store shows. A change that the log refuses has
- * not happened. An operation waits for the changes that it has seen.
+ * A store appends each change to its log once and in order (store/log.h), so a replica
+ * made of these changes is at any time what the store shows. A change that the log
+ * refuses has not happened. An operation waits for the changes that it has seen.
  */
 #include "model/replica.h"
 #include "support/finishing.h"
@@ -62,8 +62,8 @@ open_observed(struct history *h, uint64_t seed)
     h->story.f.queue = story_queue(0);
 }
 
-/* The first kind of change that no history had; STORE_CHANGE_KINDS: they had all. STATE and
- * FEED are left out: only checkpoints have them. */
+/* The first kind of change that no history had; STORE_CHANGE_KINDS: they had all. STATE
+ * and FEED are left out: only checkpoints have them. */
 static size_t
 missing_kind(const uint64_t recorded[STORE_CHANGE_KINDS])
 {
@@ -129,8 +129,8 @@ START_TEST(changes_refused_for_memory_are_not_observed)
     run("observer without memory", 5, 20);
 }
 
-/* A finish that deletes, moves a message after its last attempt, and posts. True if its nth
- * allocation exists, and fails. */
+/* A finish that deletes, moves a message after its last attempt, and posts. True if its
+ * nth allocation exists, and fails. */
 static bool
 finish_without_memory(struct history *h, uint64_t nth, struct finishing *g,
                       enum status *st)
@@ -194,8 +194,8 @@ use_numbers(struct fixture *f, size_t count)
     }
 }
 
-/* A queue in memory gets 2^20 numbers at once. `left` of them are left when a finish posts a
- * message to it and moves one there. */
+/* A queue in memory gets 2^20 numbers at once. `left` of them are left when a finish
+ * posts a message to it and moves one there. */
 LOOP_TEST(a_finish_reserves_the_numbers_of_its_post_and_of_its_dead_letters, 2)
 {
     static struct history h;

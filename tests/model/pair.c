@@ -21,7 +21,8 @@ require(bool holds)
         abort();
 }
 
-/* With CLAIMD_TEST_STORE=redis in the environment the other store is not the engine, but on Redis. */
+/* With CLAIMD_TEST_STORE=redis in the environment the other store is not the engine, but
+ * on Redis. */
 static bool
 on_redis(void)
 {
@@ -512,7 +513,8 @@ agree_population(const struct pair *p, const struct store_population *twin,
     pair_agree(p, "bytes", (int64_t)twin->bytes, (int64_t)engine->bytes);
 }
 
-/* What is purged while it is due counts as expired in the twin, and as dropped elsewhere. */
+/* What is purged while it is due counts as expired in the twin, and as dropped
+ * elsewhere. */
 static void
 agree_expired(const struct pair *p, const struct store_expired *twin,
               const struct store_expired *engine)
@@ -964,7 +966,8 @@ pair_give_back(struct pair *p, const struct store_queue *queue,
 
 /* ---------------------------------------------------------------------- life */
 
-/* An operation on the queue, or housekeeping, moves the dead letters of its expired claims. */
+/* An operation on the queue, or housekeeping, moves the dead letters of its expired
+ * claims. */
 static void
 expire_letters(struct pair *p, const struct store_queue *queue)
 {

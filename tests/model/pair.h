@@ -101,8 +101,8 @@ void pair_delete_many(struct pair *p, const struct store_queue *queue,
                       const struct id_pair *ids, size_t count,
                       const struct id_pair *claims, size_t claim_count);
 /*
- * space: bytes of bodies that may be taken, 0: any number. w: the waiter if there is nothing;
- * NULL: none.
+ * space: bytes of bodies that may be taken, 0: any number. w: the waiter if there is
+ * nothing; NULL: none.
  */
 void pair_pop(struct pair *p, const struct store_queue *queue, size_t limit,
               size_t capacity, struct pair_waiter *w);
@@ -146,7 +146,8 @@ struct pair_finish {
 bool
 pair_finish(struct pair *p, const struct store_queue *queue, struct pair_finish *finish);
 
-/* Repeats it until the limit is reached, or nothing is left to look at. ids: NULL: the oldest. */
+/* Repeats it until the limit is reached, or nothing is left to look at. ids: NULL: the
+ * oldest. */
 void
 pair_redrive(struct pair *p, const struct store_queue *queue,
              const struct store_redrive *which, const struct id_pair *ids, size_t count);
@@ -174,8 +175,8 @@ void pair_confirm(struct pair *p, const struct store_queue *queue,
 void pair_unsubscribe(struct pair *p, const struct store_queue *queue,
                       const struct id_pair *id);
 
-/* Has the engine lease something, when it has done all that is due; the twin must lease the
- * same. False: neither has anything, or enough is leased. */
+/* Has the engine lease something, when it has done all that is due; the twin must lease
+ * the same. False: neither has anything, or enough is leased. */
 bool pair_lease_next(struct pair *p);
 
 /* Gives back the i-th that is leased. */
@@ -185,8 +186,8 @@ void pair_give(struct pair *p, size_t i, enum store_outcome outcome, int64_t aga
 void pair_leave(struct pair *p, struct pair_waiter *w);
 
 /*
- * Has the engine do all that is due; then every waiter that must be notified by now (says the twin)
- * has been.
+ * Has the engine do all that is due; then every waiter that must be notified by now (says
+ * the twin) has been.
  */
 void pair_expect_notified(struct pair *p);
 

@@ -20,7 +20,8 @@ void pair_agree_id(const struct pair *p, const char *what, const struct store_id
 /* The status both answered. */
 enum status pair_agree_status(const struct pair *p, enum status twin, enum status engine);
 
-/* Lets some milliseconds pass, so that a claim of the queue with these terms ends alone. */
+/* Lets some milliseconds pass, so that a claim of the queue with these terms ends
+ * alone. */
 void pair_pass_before_claim(struct pair *p, const struct store_queue *queue,
                             const struct store_terms *terms);
 

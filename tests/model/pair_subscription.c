@@ -25,8 +25,8 @@ pair_subscribe(struct pair *p, const struct store_queue *queue,
     return twin.created;
 }
 
-/* How many messages a subscription has had in front of it: which of those that have expired
- * it has been found to have lost may differ. */
+/* How many messages a subscription has had in front of it: which of those that have
+ * expired it has been found to have lost may differ. */
 static int64_t
 fed(const struct store_progress *progress)
 {

@@ -52,7 +52,7 @@ below(struct tale *t, uint64_t n)
     return story_below(&t->story, n);
 }
 
-/* ---------------------------------------------------------------------- what must not be */
+/* ------------------------------------------------------------------ what must not be */
 
 /* Adds an id; false if it was there. */
 static bool
@@ -158,7 +158,8 @@ end_tale(struct tale *t)
     logbook_free(t->log);
 }
 
-/* Goes on with an engine that was replayed: what it has reported is behind the old log. */
+/* Goes on with an engine that was replayed: what it has reported is behind the old
+ * log. */
 static void
 take_over(struct tale *t, const struct server *server)
 {
@@ -199,7 +200,8 @@ close_server(struct server *server)
     logbook_free(server->log);
 }
 
-/* A crash may come behind each record, and what was written until then can be replayed. */
+/* A crash may come behind each record, and what was written until then can be
+ * replayed. */
 static void
 check_crash(struct tale *t, struct tally *tally)
 {
@@ -212,8 +214,8 @@ check_crash(struct tale *t, struct tally *tally)
 }
 
 /*
- * A server that was started may have crashed again, when only some of what it reported of that
- * were written: nothing is lost then.
+ * A server that was started may have crashed again, when only some of what it reported of
+ * that were written: nothing is lost then.
  */
 static void
 check_crash_at_start(struct tale *t, const struct logbook *recorded, struct tally *tally)
@@ -293,8 +295,8 @@ perhaps_checkpoint(struct tale *t, struct tally *tally)
 
 /* ---------------------------------------------------------------------- histories */
 
-/* Dead letters of claims that have expired move, and nothing hinders them: those that cannot move
- * do so in an engine that is replayed. */
+/* Dead letters of claims that have expired move, and nothing hinders them: those that
+ * cannot move do so in an engine that is replayed. */
 static void
 settle(struct tale *t)
 {
@@ -578,7 +580,7 @@ START_TEST(a_replay_without_memory_says_so_and_leaves_nothing)
     end_tale(&t);
 }
 
-/* ---------------------------------------------------------------------- contradictions */
+/* -------------------------------------------------------------------- contradictions */
 
 /* No messages. */
 static bool
@@ -765,7 +767,8 @@ claim_one(struct tale *t)
     return number;
 }
 
-/* Deletes the queue, and goes on with what is replayed; perhaps only with what is in a checkpoint. */
+/* Deletes the queue, and goes on with what is replayed; perhaps only with what is in a
+ * checkpoint. */
 static void
 delete_and_restart(struct tale *t, bool checkpointed)
 {
@@ -878,7 +881,8 @@ START_TEST(a_slice_shows_256_messages_at_most)
     end_tale(&t);
 }
 
-/* The numbers that the log leases to a transient queue are used up, and it leases more. */
+/* The numbers that the log leases to a transient queue are used up, and it leases
+ * more. */
 START_TEST(a_transient_queue_begins_anew_behind_its_reserved_numbers)
 {
     enum { LOAN = 1 << 20 };

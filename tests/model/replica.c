@@ -351,7 +351,8 @@ by_time(enum store_change_kind kind)
            kind == STORE_CHANGE_CLAIM_OVER;
 }
 
-/* The store must return the reservations that it has not used, and may not use them later. */
+/* The store must return the reservations that it has not used, and may not use them
+ * later. */
 static void
 forget_grants(struct replica *r)
 {
@@ -359,7 +360,8 @@ forget_grants(struct replica *r)
     memset(r->reserved, 0, sizeof(r->reserved));
 }
 
-/* An allocation does not notify the log when it fails. So the log asks first in each call. */
+/* An allocation does not notify the log when it fails. So the log asks first in each
+ * call. */
 static void
 notice_failed_allocation(struct replica *r)
 {

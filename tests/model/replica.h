@@ -85,17 +85,17 @@ struct replica {
     uint64_t failing; /* the attempt of `mem` that is to fail; 0: none */
 };
 
-/* Prepares an empty replica, whose `observer` is the log of a new store. `random`: decides
- * which reservations it refuses. `mem`: the account of the store. */
+/* Prepares an empty replica, whose `observer` is the log of a new store. `random`:
+ * decides which reservations it refuses. `mem`: the account of the store. */
 void replica_init(struct replica *r, struct random *random, struct mem *mem);
 
 /* The nth allocation of the store from now on fails, as with mem_fail_nth(). */
 void replica_fail_nth(struct replica *r, uint64_t nth);
 
 /*
- * Ends a step, and fails the test unless the store has used or returned each reservation. If an
- * allocation or a reservation fails, the store must return the reservations before it. It must use
- * all others, unless it refused the operation (`is_refused`).
+ * Ends a step, and fails the test unless the store has used or returned each reservation.
+ * If an allocation or a reservation fails, the store must return the reservations before
+ * it. It must use all others, unless it refused the operation (`is_refused`).
  */
 void replica_end_step(struct replica *r, bool is_refused);
 

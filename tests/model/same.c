@@ -87,7 +87,8 @@ difference(const struct store_message *a, const struct store_message *b)
     return a->claim_count != b->claim_count ? "claim count" : NULL;
 }
 
-/* Without an assertion each: Check writes every one of them to a file, and these are many. */
+/* Without an assertion each: Check writes every one of them to a file, and these are
+ * many. */
 static void
 same_message(const struct store_message *a, const struct store_message *b)
 {

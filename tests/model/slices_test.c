@@ -1,7 +1,8 @@
 /*
  * The engine's work in slices: no call does more than a slice of what has fallen due, of
- * dead letters, or of what a listing leaves out. An operation that adds data frees garbage first,
- * so that it never grows. Counted in calls and bytes, without housekeeping.
+ * dead letters, or of what a listing leaves out. An operation that adds data frees
+ * garbage first, so that it never grows. Counted in calls and bytes, without
+ * housekeeping.
  */
 #include "support/delete.h"
 #include "support/patient.h"
@@ -373,7 +374,8 @@ crowd(struct fixture *f)
     }
 }
 
-/* Nothing of the crowd has been freed at once, and each call of housekeeping frees a slice. */
+/* Nothing of the crowd has been freed at once, and each call of housekeeping frees a
+ * slice. */
 static void
 expect_freed_in_slices(struct fixture *f, size_t full)
 {

@@ -290,7 +290,7 @@ do_give_back(struct story *s, struct store_op *op, size_t queue)
                                story_below(s, 2) == 0 ? STORE_NOT_SEEN : STORE_NOT_SENT);
 }
 
-/* ---------------------------------------------------------------------- finish, redrive */
+/* ------------------------------------------------------------------- finish, redrive */
 
 enum { ITEMS = 8, POSTS = 2 };
 

@@ -139,7 +139,8 @@ do_claim(struct worker *w, size_t queue)
     store_batch_release(&batch);
 }
 
-/* Takes a claim off this thread's list; its messages may be held by others from now on. */
+/* Takes a claim off this thread's list; its messages may be held by others from now
+ * on. */
 static struct holding
 release_claim(struct worker *w)
 {
@@ -210,8 +211,8 @@ next_number(struct worker *w, char *body, size_t cap)
     return number;
 }
 
-/* Ends the work on a claim in one step: its messages are deleted, given back, or dead letters, and
- * a message is posted. */
+/* Ends the work on a claim in one step: its messages are deleted, given back, or dead
+ * letters, and a message is posted. */
 static void
 do_finish_at_once(struct worker *w)
 {

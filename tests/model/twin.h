@@ -2,8 +2,8 @@
  * twin: the naive store that the real ones are compared with.
  *
  * A second implementation of the seam as arrays and loops, meant to be obviously right
- * and nothing else. It has no wheels and no housekeeping: each operation on a message or a
- * claim compares its deadline with now.
+ * and nothing else. It has no wheels and no housekeeping: each operation on a message or
+ * a claim compares its deadline with now.
  *
  *   Cost     every operation O(everything in its queue)
  *   Memory   plain malloc, not counted; a test without memory ends
@@ -26,9 +26,9 @@ enum status twin_open(const struct engine_config *config, struct store **out);
 int64_t twin_next_deadline(const struct store *s, int64_t now_ms);
 
 /*
- * Dead letters of claims that expire go at one moment, which the twin must learn: the order in
- * which they arrive depends on it. The first moment behind now_ms at which some go, and from where;
- * INT64_MAX if none will. The name is valid until the twin changes.
+ * Dead letters of claims that expire go at one moment, which the twin must learn: the
+ * order in which they arrive depends on it. The first moment behind now_ms at which some
+ * go, and from where; INT64_MAX if none will. The name is valid until the twin changes.
  */
 int64_t
 twin_next_letter(const struct store *s, int64_t now_ms, struct store_queue *where);
@@ -37,7 +37,8 @@ twin_next_letter(const struct store *s, int64_t now_ms, struct store_queue *wher
 void
 twin_expire_letters(struct store *s, const struct store_queue *where, int64_t now_ms);
 
-/* Does a claim end together with one of the queue that begins now? They may expire in any order. */
+/* Does a claim end together with one of the queue that begins now? They may expire in any
+ * order. */
 bool twin_claims_tie(const struct store *s, int64_t now_ms,
                      const struct store_queue *where, const struct store_terms *terms);
 

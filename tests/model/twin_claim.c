@@ -178,8 +178,8 @@ note_client(struct twin_claim *c, struct bytes client)
 enum { ROW_MAX = 64 };
 
 /*
- * Moves the first row of dead letters that a claim of up to `limit` messages from `i` on comes
- * upon; how many. What stands behind it may not be the claim's to look at any more.
+ * Moves the first row of dead letters that a claim of up to `limit` messages from `i` on
+ * comes upon; how many. What stands behind it may not be the claim's to look at any more.
  */
 static size_t
 move_dead_letters(struct twin *t, struct twin_queue *q, size_t i, size_t limit,
@@ -269,7 +269,8 @@ twin_claim_get(struct store *s, struct store_op *op, const struct store_queue *w
     return ST_OK;
 }
 
-/* The live claim with the least number behind this one that holds something; NULL: none. */
+/* The live claim with the least number behind this one that holds something; NULL:
+ * none. */
 static const struct twin_claim *
 claim_after(const struct twin_queue *q, uint64_t number, int64_t now_ms, uint64_t *held)
 {

@@ -1,4 +1,5 @@
-/* The twin's operations on failing jobs: finish and redrive, without a thought of cost. */
+/* The twin's operations on failing jobs: finish and redrive, without a thought of
+ * cost. */
 #include "model/twin_state.h"
 
 #include <stdlib.h>

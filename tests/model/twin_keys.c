@@ -1,6 +1,6 @@
 /*
- * The twin's operations with an Idempotency-Key (store/key.h): it remembers the key and what the
- * first call returned, and looks through all of them.
+ * The twin's operations with an Idempotency-Key (store/key.h): it remembers the key and
+ * what the first call returned, and looks through all of them.
  */
 #include "model/twin_state.h"
 

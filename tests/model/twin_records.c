@@ -222,7 +222,8 @@ struct unnamed {
     uint64_t number;
 };
 
-/* The number of a claim, which is made unless there is one with its id, or from its record. */
+/* The number of a claim, which is made unless there is one with its id, or from its
+ * record. */
 static uint64_t
 load_claim(struct twin *t, struct twin_queue *q, const struct store_claim_record *view,
            struct unnamed *all, size_t *count)

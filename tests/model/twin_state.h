@@ -169,7 +169,8 @@ void twin_append(struct twin_queue *q, struct twin_message *m);
 /* Takes the i-th message out of the queue; it is the caller's now. */
 struct twin_message *twin_take_out(struct twin_queue *q, size_t i);
 
-/* Gives m, which has its place, an id; the same for a subscription. Of the form of all ids. */
+/* Gives m, which has its place, an id; the same for a subscription. Of the form of all
+ * ids. */
 void twin_message_name(const struct twin_queue *q, struct twin_message *m);
 void twin_subscription_name(struct twin *t, struct twin_subscription *s);
 
@@ -210,8 +211,8 @@ void twin_lengthen(const struct twin *t, struct twin_message *m,
 /* Has m been claimed as often as its queue allows, and is there a place for it then? */
 bool twin_exhausted(const struct twin_queue *q, const struct twin_message *m);
 
-/* Moves the i-th message of q to the end of its dead-letter queue, which is made if it does not
- * exist: docs/api.md 10. A worker may give a reason. */
+/* Moves the i-th message of q to the end of its dead-letter queue, which is made if it
+ * does not exist: docs/api.md 10. A worker may give a reason. */
 void twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i,
                            struct bytes reason, struct bytes client, int64_t now_ms);
 
@@ -233,8 +234,9 @@ twin_of(struct store *s)
 size_t twin_waiters(const struct twin *t, const struct store_queue *where);
 
 /*
- * How many of the messages that can be claimed the operation may take: all, or with a waiter
- * those that are not reserved for the waiters in front of it. *from: the place of the first.
+ * How many of the messages that can be claimed the operation may take: all, or with a
+ * waiter those that are not reserved for the waiters in front of it. *from: the place of
+ * the first.
  */
 size_t twin_share(struct twin *t, const struct store_op *op,
                   const struct store_queue *where, size_t *from);
@@ -243,7 +245,8 @@ size_t twin_share(struct twin *t, const struct store_op *op,
 size_t
 twin_ready_count(const struct twin *t, const struct store_queue *where, int64_t now_ms);
 
-/* Nothing was taken: the waiter, if there is one, is in the wait queue for `wants` messages. */
+/* Nothing was taken: the waiter, if there is one, is in the wait queue for `wants`
+ * messages. */
 void twin_wait(struct twin *t, struct store_op *op, const struct store_queue *where,
                size_t wants);
 
@@ -263,15 +266,15 @@ void twin_show(struct store_batch *out, const struct twin_queue *q,
                const struct twin_message *m, int64_t now_ms);
 
 /*
- * True if out->capacity is enough for the bodies of the first `limit` messages that can be
- * claimed; else leaves there how much would be.
+ * True if out->capacity is enough for the bodies of the first `limit` messages that can
+ * be claimed; else leaves there how much would be.
  */
 bool twin_fits(const struct twin_queue *q, size_t from, size_t limit, int64_t now_ms,
                struct store_batch *out);
 
 /*
- * True if those of them that are sealed are in out->opened; else what would be taken is in
- * *out.
+ * True if those of them that are sealed are in out->opened; else what would be taken is
+ * in *out.
  */
 bool twin_opened(const struct store *s, const struct twin_queue *q, size_t from,
                  size_t limit, int64_t now_ms, struct store_batch *out);

@@ -96,7 +96,8 @@ find_of(struct twin_queue *q, struct bytes subscriber, int64_t now_ms)
     return NULL;
 }
 
-/* Has it something to get? What has expired has fallen out, and it need not wait for that. */
+/* Has it something to get? What has expired has fallen out, and it need not wait for
+ * that. */
 static bool
 has_something(const struct twin_subscription *s)
 {

@@ -1,13 +1,14 @@
 /*
- * simulation: activates each bug of table.py that the simulation has to find, and runs seeds.
+ * simulation: activates each bug of table.py that the simulation has to find, and runs
+ * seeds.
  *
  *   simulation [--seeds N] [NAME...]
  *
  *   --seeds N    give up on a bug after so many seeds (500)
  *   NAME...      only these
  *
- * Prints a table of the promise that found each bug, the seed, and the steps of the shortest
- * history. The exit status is 0 if all were found.
+ * Prints a table of the promise that found each bug, the seed, and the steps of the
+ * shortest history. The exit status is 0 if all were found.
  */
 #include "mutant.h"
 #include "sim/run.h"

@@ -143,7 +143,8 @@ have_one_origin(const struct sim *sim, int place, int limit)
     return true;
 }
 
-/* Where they came from if that is one place: with more targets it takes more than one step. */
+/* Where they came from if that is one place: with more targets it takes more than one
+ * step. */
 static void
 redrive(struct sim *sim, struct actor *a, struct random *r)
 {

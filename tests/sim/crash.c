@@ -104,7 +104,8 @@ shown_of_place(const struct sim *sim, int place, uint64_t shown)
     return lsn > shown ? lsn : shown;
 }
 
-/* Changes up to this LSN are shown by the response: those of the queues that it is about. */
+/* Changes up to this LSN are shown by the response: those of the queues that it is
+ * about. */
 static uint64_t
 lsn_shown(const struct sim *sim, const struct operation *op,
           const struct sim_response *response)

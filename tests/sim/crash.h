@@ -1,11 +1,12 @@
 /*
- * crash: responses that wait for the journal, and processes that end before it has committed.
+ * crash: responses that wait for the journal, and processes that end before it has
+ * committed.
  *
- * A client hears a response when the journal says that it is durable, as with the front end.
- * Meanwhile the simulation goes on, the disk may fail, and power may be cut: between append,
- * sync and response. The log is one order. So after a restart the store must be as it was at
- * the end of the log, and all that clients have heard must be in it. The ledger of each moment
- * that the log may end at is kept for that.
+ * A client hears a response when the journal says that it is durable, as with the front
+ * end. Meanwhile the simulation goes on, the disk may fail, and power may be cut: between
+ * append, sync and response. The log is one order. So after a restart the store must be
+ * as it was at the end of the log, and all that clients have heard must be in it. The
+ * ledger of each moment that the log may end at is kept for that.
  */
 #ifndef TESTS_SIM_CRASH_H
 #define TESTS_SIM_CRASH_H
@@ -54,18 +55,21 @@ struct crashes {
     struct random luck; /* of the step */
 };
 
-/* Before each call that may change the store. Does nothing without a journal, as all of this. */
+/* Before each call that may change the store. Does nothing without a journal, as all of
+ * this. */
 void crash_remember(struct sim *sim);
 
-/* The last response is complete. True if the actor hears it at once; else it hears it later,
- * or never. */
+/* The last response is complete. True if the actor hears it at once; else it hears it
+ * later, or never. */
 bool crash_sends(struct sim *sim, const struct actor *who, const struct operation *op,
                  const struct sim_response *response);
 
-/* Waits until a leased delivery is durable, as a notifier does. False: it never will be. */
+/* Waits until a leased delivery is durable, as a notifier does. False: it never will
+ * be. */
 bool crash_delivers(struct sim *sim, uint64_t lsn, int place);
 
-/* The journal has its turn, and the front end sends what is durable. The process may end. */
+/* The journal has its turn, and the front end sends what is durable. The process may
+ * end. */
 void crash_turn(struct sim *sim, struct random *r);
 
 /* Nothing is wrong any more, and nothing waits. */

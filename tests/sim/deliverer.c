@@ -1,4 +1,5 @@
-/* Deliverers take what is due, and give it back: delivered, failed, failed for good, or late. */
+/* Deliverers take what is due, and give it back: delivered, failed, failed for good, or
+ * late. */
 #include "sim/history.h"
 #include "sim/judge.h"
 #include "sim/sim.h"

@@ -1,6 +1,6 @@
 /*
- * judge: compares one response with what the ledger says it has to be, and enters into the
- * ledger what the response has changed.
+ * judge: compares one response with what the ledger says it has to be, and enters into
+ * the ledger what the response has changed.
  *
  * The rules are those of the API's document, section by section; which promise is broken
  * is decided by what the difference would mean to a client. Judging stops at the first
@@ -55,8 +55,8 @@ struct judging {
 /* Judges the response; false: a promise is broken. */
 bool judge(struct judging *j);
 
-/* The same of a request that has no key, or none that is known (judge.c); of one with a key
- * (judge_key.c). */
+/* The same of a request that has no key, or none that is known (judge.c); of one with a
+ * key (judge_key.c). */
 bool judge_first(struct judging *j);
 bool judge_keyed(struct judging *j);
 
@@ -88,11 +88,13 @@ bool judge_subscription(struct judging *j);
 bool judge_finish(struct judging *j);
 bool judge_redrive(struct judging *j);
 
-/* Enters a message that the operation has posted to its place. `body` is space for the text. */
+/* Enters a message that the operation has posted to its place. `body` is space for the
+ * text. */
 void judging_enter_draft(struct judging *j, const struct draft *d, const char *id,
                          struct buf *body);
 
-/* Would a draft expire at this place before its delay is over? Then its post is refused. */
+/* Would a draft expire at this place before its delay is over? Then its post is
+ * refused. */
 bool judging_expires_delayed(const struct judging *j, int place, const struct draft *d);
 
 /* The ids of the response from `first` on are new. */
@@ -107,7 +109,8 @@ void judging_renew(struct judging *j, struct known_claim *c);
 
 /* ------------------------------------------------------------------ deliveries */
 
-/* A deliverer's view of the ledger, which knows of deliveries only what it sees of them. */
+/* A deliverer's view of the ledger, which knows of deliveries only what it sees of
+ * them. */
 struct delivering {
     struct ledger *ledger;
     const struct rules *rules;
@@ -131,7 +134,8 @@ struct known_queue *judging_queue(const struct judging *j);
 /* The code has to be this one; if it is not, `p` is broken. */
 bool judge_code(struct judging *j, int expected, enum promise p);
 
-/* How many of the first ready messages of its queue it leaves to waiters in front of it. */
+/* How many of the first ready messages of its queue it leaves to waiters in front of
+ * it. */
 size_t judging_reserved(const struct judging *j);
 
 /* Has a finish to be refused because a queue that it posts to is paused? */
@@ -151,8 +155,8 @@ bool judge_document(struct judging *j, const struct known_message *m,
 bool judge_claim_number(struct judging *j, const struct known_claim *c);
 
 /*
- * How many of so many messages that are there have to be shown or taken: all, but if memory has
- * run out those of the response, if it is one at least (docs/api.md 5.3).
+ * How many of so many messages that are there have to be shown or taken: all, but if
+ * memory has run out those of the response, if it is one at least (docs/api.md 5.3).
  */
 size_t judging_shown(const struct judging *j, size_t count);
 

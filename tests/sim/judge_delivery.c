@@ -163,8 +163,8 @@ judge_place(const struct delivering *by, const struct known_queue *q,
     return true;
 }
 
-/* Which arrival of this body a subscription gets. A redrive lets a message arrive again, when the earlier arrival
- * may have expired. */
+/* Which arrival of this body a subscription gets. A redrive lets a message arrive again,
+ * when the earlier arrival may have expired. */
 static size_t
 find_arrival(const struct delivering *by, const struct known_queue *q, size_t from,
              struct bytes body)

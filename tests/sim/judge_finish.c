@@ -103,7 +103,8 @@ judging_finish_paused(const struct judging *j)
     return code_of_finish(j, &named) == 503;
 }
 
-/* What has to become of the i-th message. One without an attempt left becomes a dead letter. */
+/* What has to become of the i-th message. One without an attempt left becomes a dead
+ * letter. */
 static char
 result_of(const struct judging *j, const struct named *named, size_t i)
 {
@@ -294,7 +295,8 @@ put_back(struct judging *j, struct known_message *m, int to)
     ledger_feed_moved(j->ledger, to, m);
 }
 
-/* The dead letters that have to go, at most `limit`; *unknown: those in front that cannot. */
+/* The dead letters that have to go, at most `limit`; *unknown: those in front that
+ * cannot. */
 static size_t
 find_letters(const struct judging *j, struct known_message **out, size_t limit,
              int64_t *unknown)

@@ -75,7 +75,8 @@ grows(const struct judging *j)
             setting_len(setting, j->op->value) > setting_len(setting, old));
 }
 
-/* Would messages expire before their delay is over, by the lifetimes that the patch sets? */
+/* Would messages expire before their delay is over, by the lifetimes that the patch
+ * sets? */
 static bool
 patch_is_useless(const struct judging *j)
 {

@@ -1,8 +1,8 @@
 /*
  * The rules for requests that take messages, at once or after waiting: docs/api.md 11.
  *
- * A waiter is in the wait queue of each of its queues. The first ready messages are reserved for
- * the waiters in front of it, as many as they ask for (store/waiter.h).
+ * A waiter is in the wait queue of each of its queues. The first ready messages are
+ * reserved for the waiters in front of it, as many as they ask for (store/waiter.h).
  */
 #include "sim/judge.h"
 

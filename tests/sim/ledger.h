@@ -92,19 +92,22 @@ enum setting {
 
 const char *setting_member(enum setting s);
 
-/* What was posted to a place, for its subscribers: its body follows from number and len. */
+/* What was posted to a place, for its subscribers: its body follows from number and
+ * len. */
 struct known_post {
     uint64_t number;
     size_t len, bytes; /* as it was drafted; of the body */
     int64_t expires_ms, ttl_s, delay_s;
 };
 
-/* So many deliveries of a subscription may be made again after a crash (docs/engine.md). */
+/* So many deliveries of a subscription may be made again after a crash
+ * (docs/engine.md). */
 enum { AGAIN_MOST = 16 };
 
 /*
- * A subscription. Of the posts of its place those before `first` are none of its business, and
- * those before `at` it is done with, or has lost; after a restart it may go on from `low` again.
+ * A subscription. Of the posts of its place those before `first` are none of its
+ * business, and those before `at` it is done with, or has lost; after a restart it may go
+ * on from `low` again.
  */
 struct known_subscription {
     struct store_id id;
@@ -216,8 +219,8 @@ struct known_claim *ledger_add_claim(struct ledger *l, int place, const char *id
 struct known_claim *ledger_claim(const struct ledger *l, int place, const char *id);
 
 /*
- * Releases a claim whose response was lost: as a release. uncount: no client can have seen
- * the messages, so it does not count.
+ * Releases a claim whose response was lost: as a release. uncount: no client can have
+ * seen the messages, so it does not count.
  */
 void ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount);
 
@@ -253,13 +256,13 @@ claim_end_ms(const struct known_claim *c)
     return c->started_ms + c->ttl_ms;
 }
 
-/* Enters the wait queue of a place at its end for so many messages, unless it is there; leaves those
- * of all places. */
+/* Enters the wait queue of a place at its end for so many messages, unless it is there;
+ * leaves those of all places. */
 void ledger_wait(struct ledger *l, int place, int waiter, size_t wants);
 void ledger_stop_waiting(struct ledger *l, int waiter);
 
-/* How many ready messages are reserved for those in front of the waiter, for all if it is not in
- * line; SIZE_MAX: STORE_RESERVED or more. */
+/* How many ready messages are reserved for those in front of the waiter, for all if it is
+ * not in line; SIZE_MAX: STORE_RESERVED or more. */
 size_t ledger_reserved(const struct ledger *l, int place, int waiter);
 
 /* How many messages could be claimed: none while claims are paused. */

@@ -95,8 +95,8 @@ struct operation {
     int64_t options;          /* likewise: a number in them; STORE_UNSET: left out */
     bool confirmed;           /* SUBSCRIPTION_CONFIRM */
 
-    /* FINISH of the claim `id`, of the messages `ids`, ordered by their actions. Its posts take
-     * the drafts one behind the other. */
+    /* FINISH of the claim `id`, of the messages `ids`, ordered by their actions. Its
+     * posts take the drafts one behind the other. */
     struct finish_item items[IDS_MAX];
     struct {
         int place;

@@ -1,6 +1,6 @@
 /*
- * Time goes on; with the test API by the interface that tests have: from one deadline to the next, and
- * waiters are served in between.
+ * Time goes on; with the test API by the interface that tests have: from one deadline to
+ * the next, and waiters are served in between.
  */
 #include "sim/crash.h"
 #include "sim/history.h"
@@ -24,7 +24,8 @@ struct step_of_time {
     int64_t at_ms; /* of the entry before */
 };
 
-/* Is there a message that the claim still holds when it ends? It is over without a word else. */
+/* Is there a message that the claim still holds when it ends? It is over without a word
+ * else. */
 static bool
 ends_with_something(const struct ledger *l, const struct known_claim *c)
 {
@@ -152,7 +153,8 @@ struct dying {
     int64_t dead_ms; /* when it moved */
 };
 
-/* late: also those that could not move when their claims expired. A start tries that again. */
+/* late: also those that could not move when their claims expired. A start tries that
+ * again. */
 static size_t
 find_dying(const struct ledger *l, int64_t now_ms, bool late, struct dying *out,
            size_t most)

@@ -17,8 +17,8 @@ draw_delay(const struct profile *p, struct random *r)
     return random_chance(r, 50) ? random_between(r, 1, 60) : random_between(r, 1, 900);
 }
 
-/* Posts again what may have arrived. With subscribers under other numbers: what is delivered is
- * known by its body alone. */
+/* Posts again what may have arrived. With subscribers under other numbers: what is
+ * delivered is known by its body alone. */
 static void
 post_again(struct sim *sim, struct actor *a, struct operation *op)
 {

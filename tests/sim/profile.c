@@ -50,8 +50,8 @@ draw_rates(struct profile *p, struct random *r)
 }
 
 /*
- * Queues that are empty most of the time, for some of the seeds; with dice of their own, so
- * that the others make the histories they always made.
+ * Queues that are empty most of the time, for some of the seeds; with dice of their own,
+ * so that the others make the histories they always made.
  */
 static void
 draw_waiting(struct profile *p, struct random *r)

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* X(name, text): the promises of the design, then two that need no name there. "Gone is gone"
- * is that of the front end and the API: docs/api.md 11.5. */
+/* X(name, text): the promises of the design, then two that need no name there. "Gone is
+ * gone" is that of the front end and the API: docs/api.md 11.5. */
 #define PROMISE_LIST(X)                                                                  \
     X(NOTHING_LOST, "nothing lost")                                                      \
     X(ONE_HOLDER, "one holder")                                                          \

@@ -304,7 +304,8 @@ trouble_begins(struct server *s, struct trouble trouble)
     return attempts;
 }
 
-/* True if the allocation that was to fail was reached, or the log has refused a change. */
+/* True if the allocation that was to fail was reached, or the log has refused a
+ * change. */
 static bool
 trouble_ends(struct server *s, struct trouble trouble, uint64_t attempts)
 {

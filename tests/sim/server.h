@@ -1,11 +1,11 @@
 /*
  * server: the real API over the real engine, at a time of the simulation's choosing.
  *
- * Requests that wait are parked, as a front end does it: listeners take notes, and when the
- * API is asked again is for the simulation to choose.
+ * Requests that wait are parked, as a front end does it: listeners take notes, and when
+ * the API is asked again is for the simulation to choose.
  *
- * In some seeds it has a journal on a simulated disk. The simulation chooses when the journal
- * commits, and how the process ends (sim/crash.h).
+ * In some seeds it has a journal on a simulated disk. The simulation chooses when the
+ * journal commits, and how the process ends (sim/crash.h).
  */
 #ifndef TESTS_SIM_SERVER_H
 #define TESTS_SIM_SERVER_H
@@ -114,15 +114,15 @@ enum store_durability server_durability(const struct server *s, uint64_t lsn);
 bool server_close(struct server *s);
 
 /*
- * Does one request. False if the response is not the document it has to be; *starved tells
- * whether the allocation that was to fail was reached.
+ * Does one request. False if the response is not the document it has to be; *starved
+ * tells whether the allocation that was to fail was reached.
  */
 bool server_do(struct server *s, const struct operation *op, struct trouble trouble,
                struct sim_response *response, bool *starved);
 
 /*
- * Asks for the request that waits with this number: the first time with an operation, then
- * with NULL. False as above; server_waits() tells whether there is a response.
+ * Asks for the request that waits with this number: the first time with an operation,
+ * then with NULL. False as above; server_waits() tells whether there is a response.
  */
 bool
 server_ask(struct server *s, int waiter, const struct operation *op, enum waiting_end end,
@@ -140,7 +140,8 @@ void server_give_back(struct server *s, bool uncount);
 /* False if a wakeup that was returned has not fired. */
 bool server_has_rung(struct server *s);
 
-/* Leases what is due for delivery, the last of leased[]; NULL: nothing is, or there is no space. */
+/* Leases what is due for delivery, the last of leased[]; NULL: nothing is, or there is no
+ * space. */
 struct store_delivery *server_lease(struct server *s);
 
 /* True if a deliverer need not wait for being told. */
@@ -160,14 +161,15 @@ void server_pass(struct server *s, int64_t ms);
 bool server_settle(struct server *s);
 
 /*
- * Where a message stands in its queue, and when it was dead-lettered; SIZE_MAX: it is not there.
- * Leaves the last response alone.
+ * Where a message stands in its queue, and when it was dead-lettered; SIZE_MAX: it is not
+ * there. Leaves the last response alone.
  */
 size_t server_find(struct server *s, int place, struct store_id id, int64_t *dead_ms);
 
 /*
- * The test API moves the clock: begin, then as often as it says false, then end, which returns the
- * code of the response. In between a waiter may have to try again, at s->now_ms: server_calls().
+ * The test API moves the clock: begin, then as often as it says false, then end, which
+ * returns the code of the response. In between a waiter may have to try again, at
+ * s->now_ms: server_calls().
  */
 void server_advance_begin(struct server *s, int64_t seconds);
 bool server_advance(struct server *s);

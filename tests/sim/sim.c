@@ -328,7 +328,8 @@ sim_retry(struct sim *sim, struct actor *who)
     struct operation op = who->retry;
     struct sim_response response;
 
-    /* A key that is forgotten would post the same bodies again, but each body is another. */
+    /* A key that is forgotten would post the same bodies again, but each body is
+     * another. */
     if (effect != NULL && op.draft_count > 0 &&
         !ledger_remembers(&sim->ledger, effect, sim->server.now_ms,
                           sim->profile->rules.key_window_ms))

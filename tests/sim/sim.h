@@ -49,8 +49,8 @@ bool sim_request(struct sim *sim, struct actor *who, const struct operation *op,
 void sim_retry(struct sim *sim, struct actor *who);
 
 /*
- * An actor's request that may have to wait. actor_receive() gets the response, now or later,
- * unless it is lost.
+ * An actor's request that may have to wait. actor_receive() gets the response, now or
+ * later, unless it is lost.
  */
 void sim_wait(struct sim *sim, struct actor *who, const struct operation *op);
 bool sim_waits(const struct sim *sim, const struct actor *who);
@@ -59,9 +59,9 @@ bool sim_waits(const struct sim *sim, const struct actor *who);
 void sim_hang_up(struct sim *sim, struct actor *who, struct random *r);
 
 /*
- * The front end has its turn: it retries for notified waiters, and for those whose time is over,
- * in an order of the dice; for some of them, or as long as there are any (whole). Then
- * no waiter must be left.
+ * The front end has its turn: it retries for notified waiters, and for those whose time
+ * is over, in an order of the dice; for some of them, or as long as there are any
+ * (whole). Then no waiter must be left.
  */
 void sim_round(struct sim *sim, struct random *r, bool whole);
 
@@ -74,7 +74,8 @@ void sim_pass(struct sim *sim, struct random *r, int64_t ms);
 /* Is the disk about to fail, or has it? */
 bool sim_impaired(const struct sim *sim);
 
-/* Messages whose last claim has expired become dead letters now; late: the server was away. */
+/* Messages whose last claim has expired become dead letters now; late: the server was
+ * away. */
 void sim_settle(struct sim *sim, bool late);
 
 /* Everything that is due is delivered, and nothing is leased any more. */
@@ -83,8 +84,8 @@ void sim_deliver_all(struct sim *sim);
 /* A request of the checker itself: always heard, nothing goes wrong. */
 bool sim_look(struct sim *sim, const struct operation *op, struct sim_response *response);
 
-/* Everything at a place must be as the ledger says. If it is not, a request has changed what
- * it must not have, and `p` is broken; PROMISE_NONE: see the verdict. */
+/* Everything at a place must be as the ledger says. If it is not, a request has changed
+ * what it must not have, and `p` is broken; PROMISE_NONE: see the verdict. */
 bool sim_inspect(struct sim *sim, int place, enum promise p);
 
 /* An id of a message (a claim) that is, or was lately, at this place; "" if none. */
@@ -94,7 +95,7 @@ struct store_id sim_some_claim(const struct sim *sim, struct random *r, int plac
 /* A place that the profile uses. */
 int sim_some_place(const struct sim *sim, struct random *r);
 
-/* ------------------------------------------------------------------ shared by the parts */
+/* --------------------------------------------------------------- shared by the parts */
 
 /* Judges a response, and writes it down; sound: it is the document it has to be. */
 void sim_judge(struct sim *sim, struct judging *j, struct trouble trouble, bool sound);
@@ -103,7 +104,8 @@ void sim_judge(struct sim *sim, struct judging *j, struct trouble trouble, bool 
 struct trouble sim_trouble(struct sim *sim);
 bool sim_loses_response(struct sim *sim);
 
-/* Is the response lost, a new claim, and does the server know that? Then it is given back. */
+/* Is the response lost, a new claim, and does the server know that? Then it is given
+ * back. */
 bool sim_loses_claim(struct sim *sim, const struct operation *op,
                      const struct sim_response *response);
 

@@ -10,7 +10,8 @@
  *   --figures    print the number of requests by kind and status
  *   --common     fail if 500 seeds do not reach a common state (claimd/base/sometimes.h)
  *
- * From 500 seeds on it prints the states that were not reached. Exit status 0 if no promise was broken.
+ * From 500 seeds on it prints the states that were not reached. Exit status 0 if no
+ * promise was broken.
  */
 #include "claimd/base/clock.h"
 #include "sim/run.h"

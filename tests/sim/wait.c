@@ -16,8 +16,8 @@ sim_waits(const struct sim *sim, const struct actor *who)
 
 /* ---------------------------------------------------------------------- asking */
 
-/* How far a claim that runs out of memory has come with dead letters is looked at only for
- * those who do not wait (sim_judge). */
+/* How far a claim that runs out of memory has come with dead letters is looked at only
+ * for those who do not wait (sim_judge). */
 static bool
 meets_dead_letters(const struct sim *sim, const struct operation *op)
 {

@@ -333,7 +333,7 @@ STORE_TEST(a_marker_that_the_store_did_not_make_begins_with_the_oldest_claim)
                           2);
 }
 
-/* ------------------------------------------------------------------ counters, which the twin does not have */
+/* -------------------------------------------- counters, which the twin does not have */
 
 TEST_CASE("counters", .times = FIXTURE_KINDS - FIXTURE_ENGINE);
 
@@ -417,7 +417,7 @@ STORE_TEST_WITH(a_finish_is_counted_by_each_queue_that_it_changes,
     ck_counts(f, 2, 0, 0, 0, 0);
 }
 
-/* ------------------------------------------------------------------ topics, which the fixture does not compare */
+/* ---------------------------------------- topics, which the fixture does not compare */
 
 TEST_CASE("topics", .times = 2);
 

@@ -103,7 +103,8 @@ claim_new(struct fixture *f, int64_t ttl_s, int64_t grace_s)
     return take_for(f, 1, ttl_s, grace_s);
 }
 
-/* Ends the claim, and drops its message. The claim has this TTL, and its message this lifetime. */
+/* Ends the claim, and drops its message. The claim has this TTL, and its message this
+ * lifetime. */
 static void
 expect_terms(struct fixture *f, struct store_id claim, int64_t ttl_s, int64_t life_s)
 {

@@ -2,8 +2,8 @@
  * Waiting for messages (store/waiter.h), claims given back, and the numbers of
  * claims.
  *
- * The twin notifies no listener. It can say which it would notify. What is about notifying
- * itself runs on the engine only.
+ * The twin notifies no listener. It can say which it would notify. What is about
+ * notifying itself runs on the engine only.
  */
 #include "model/twin.h"
 #include "support/dead_letters.h"

@@ -3,7 +3,8 @@
 
 STORE_CASE("finish");
 
-/* The queue "q" with these dead letters, a number of messages and a claim on all of them. */
+/* The queue "q" with these dead letters, a number of messages and a claim on all of
+ * them. */
 static struct store_id
 claim_of(struct fixture *f, int count)
 {

@@ -9,7 +9,8 @@ key_of(uint64_t name, uint64_t body)
     return (struct store_key){.hash = {name, ~name}, .digest = {body, 7}};
 }
 
-/* Posts `count` messages with a key, and remembers their ids if the store has made them. */
+/* Posts `count` messages with a key, and remembers their ids if the store has made
+ * them. */
 static enum status
 post_keyed(struct fixture *f, uint64_t name, uint64_t body, int count,
            struct store_id *ids)
@@ -311,7 +312,8 @@ STORE_TEST_WITH(keys_have_a_limit, fixture_open(f, FIXTURE_ENGINE + _i))
     ck_assert_status(post_keyed(f, 1000, 0, 1, last), ST_OK);
 }
 
-/* Posts with new keys in a project until its share is full. Returns the number of its keys. */
+/* Posts with new keys in a project until its share is full. Returns the number of its
+ * keys. */
 static int
 fill_share(struct fixture *f, const char *project, uint64_t name)
 {

@@ -1,4 +1,5 @@
-/* A message whose last attempt has ended becomes a dead letter at once (docs/api.md 10), in any store. */
+/* A message whose last attempt has ended becomes a dead letter at once (docs/api.md 10),
+ * in any store. */
 #include "support/dead_letters.h"
 #include "support/finishing.h"
 #include "support/subscriptions.h"
@@ -286,7 +287,8 @@ STORE_TEST_WITH(an_idle_server_moves_them_on_time, fixture_open(f, FIXTURE_ENGIN
     expect(f, 1);
 }
 
-/* Lets the time pass without a request, then expects so many messages in the dead-letter queue. */
+/* Lets the time pass without a request, then expects so many messages in the dead-letter
+ * queue. */
 static void
 expect_moved(struct fixture *f, int64_t after_s, size_t count)
 {

@@ -4,7 +4,8 @@
 
 STORE_CASE("redrive");
 
-/* So many messages of a new queue become dead letters in "failed", which is selected then. */
+/* So many messages of a new queue become dead letters in "failed", which is selected
+ * then. */
 static void
 make_dead_letters(struct fixture *f, const char *queue, int count, const char *reason)
 {

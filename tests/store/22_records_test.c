@@ -355,7 +355,7 @@ STORE_TEST(a_queue_that_is_not_there_has_no_records)
                      ST_NOT_FOUND);
 }
 
-/* ---------------------------------------------------------------------- written by hand */
+/* ------------------------------------------------------------------- written by hand */
 
 STORE_CASE("applying");
 

@@ -55,8 +55,8 @@ expect_bodies(const struct fixture *f, const char *const *bodies, size_t count)
     expect_bodies((f), (const char *const[]){__VA_ARGS__},                               \
                   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* Pops. The store returns ST_SEALED if it would deliver a sealed body that is not in `opened`,
- * the batch of bodies that the caller has decrypted. */
+/* Pops. The store returns ST_SEALED if it would deliver a sealed body that is not in
+ * `opened`, the batch of bodies that the caller has decrypted. */
 static enum status
 try_pop(struct fixture *f, size_t limit, const struct store_batch *opened)
 {
@@ -237,7 +237,8 @@ START_TEST(many_large_dead_letters_move_in_slices_of_bytes)
         POST(&f, body);
     POST(&f, "-");
     wear_out(&f, LARGE_MESSAGES + 1, 1);
-    /* A slice is two messages. The last slice has the message that cannot be sealed, and stays. */
+    /* A slice is two messages. The last slice has the message that cannot be sealed, and
+     * stays. */
     ck_assert_status(try_claim(&f, LARGE_MESSAGES + 1), ST_OK);
     ck_assert_uint_eq(f.seen.count, 0);
     ck_assert_status(try_claim(&f, LARGE_MESSAGES + 1), ST_NO_KEY);
@@ -248,8 +249,8 @@ START_TEST(many_large_dead_letters_move_in_slices_of_bytes)
     fixture_close(&f);
 }
 
-/* A sealer that deletes the message before it seals the body. It deadlocks if the store calls it
- * with a lock held. */
+/* A sealer that deletes the message before it seals the body. It deadlocks if the store
+ * calls it with a lock held. */
 static enum status
 delete_and_seal(void *arg, const struct store_queue *queue, struct bytes body, char *to)
 {

@@ -1,8 +1,8 @@
 /*
  * api_call: requests to the API without sockets, as one line each.
  *
- * A caller is one client with its usual headers; it keeps the last response until the next
- * call:
+ * A caller is one client with its usual headers; it keeps the last response until the
+ * next call:
  *
  *     api_caller_init(&c, api, mem, now_ms);
  *     ck_assert_int_eq(api_call(&c, "PUT", "/v2/queues/q", NULL), 201);

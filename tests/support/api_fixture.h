@@ -1,8 +1,8 @@
 /*
  * api_fixture: an API over an empty store with a manual clock, and helpers for requests.
  *
- * If the environment has CLAIMD_TEST_STORE=redis, the store is on a redis-server of its own, except
- * in fixtures with the test API.
+ * If the environment has CLAIMD_TEST_STORE=redis, the store is on a redis-server of its
+ * own, except in fixtures with the test API.
  */
 #ifndef TESTS_SUPPORT_API_FIXTURE_H
 #define TESTS_SUPPORT_API_FIXTURE_H
@@ -44,14 +44,16 @@ enum { API_FIXTURE_SHOWN = 3 };
 /* idempotency_keys. */
 enum { API_FIXTURE_KEYS = 20 };
 
-/* True if the store is on Redis. Promises of an engine about memory and slices do not hold there. */
+/* True if the store is on Redis. Promises of an engine about memory and slices do not
+ * hold there. */
 bool api_fixture_on_redis(void);
 
 /* With the default limits, or others. */
 void api_fixture_open(struct api_fixture *f);
 void api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits);
 
-/* With the identity stub and this list of users; NULL: every user may log in. And with the test API. */
+/* With the identity stub and this list of users; NULL: every user may log in. And with
+ * the test API. */
 void api_fixture_open_identity(struct api_fixture *f, const char *users);
 
 /* With the test API for tests, whose clock is that of the calls. */
@@ -109,8 +111,8 @@ void api_check_rows(struct api_fixture *f, const struct api_row *rows, size_t co
         f, &(const struct api_row){method, target, body, code, title}, 1))
 
 /*
- * The last response's body is this JSON, members in any order; the text "*" stands for any
- * value. In the expectation ' may be written for ".
+ * The last response's body is this JSON, members in any order; the text "*" stands for
+ * any value. In the expectation ' may be written for ".
  */
 void
 api_check_body(struct api_fixture *f, const char *expected, const char *file, int line);
@@ -120,7 +122,8 @@ api_check_body(struct api_fixture *f, const char *expected, const char *file, in
 #define ck_api_header(f, name, expected)                                                 \
     ck_assert_pstr_eq(api_response_header(&(f)->c, name), expected)
 
-/* A text out of the last response by its path ("messages.0.href"); borrowed until close. */
+/* A text out of the last response by its path ("messages.0.href"); borrowed until
+ * close. */
 const char *api_pick(struct api_fixture *f, const char *path);
 
 /* The id at the end of a href of the last response; `path` as above. */

@@ -1,6 +1,6 @@
 /*
- * asking: a request to the API that may have to wait, with the test in the place of the front
- * end.
+ * asking: a request to the API that may have to wait, with the test in the place of the
+ * front end.
  */
 #ifndef TESTS_SUPPORT_ASKING_H
 #define TESTS_SUPPORT_ASKING_H

@@ -127,7 +127,8 @@ run(Suite *suite)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    /* One process is easier to debug, and tests have threads. CK_FORK=yes outlives crashes. */
+    /* One process is easier to debug, and tests have threads. CK_FORK=yes outlives
+     * crashes. */
     if (getenv("CK_FORK") == NULL)
         srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_NORMAL);
@@ -150,8 +151,9 @@ static struct {
 } again;
 
 /*
- * A test that crashes takes its failed assertion with it. Then the program runs once more, with a
- * process for each test: Check prints what failed, and the last line before a crash.
+ * A test that crashes takes its failed assertion with it. Then the program runs once
+ * more, with a process for each test: Check prints what failed, and the last line before
+ * a crash.
  */
 static void
 run_again(int number)

@@ -1,10 +1,10 @@
 /*
  * check_main: the main() and the macros that all Check programs share.
  *
- * A program is one file of tests. START_TEST both defines a test and registers it, so that
- * no test can be forgotten. check_main.c has the main() that runs them, in the order of the
- * file. If tests need a setup, a teardown or repetition, a line above them begins a
- * case:
+ * A program is one file of tests. START_TEST both defines a test and registers it, so
+ * that no test can be forgotten. check_main.c has the main() that runs them, in the order
+ * of the file. If tests need a setup, a teardown or repetition, a line above them begins
+ * a case:
  *
  *     TEST_CASE("housekeeping");
  *     TEST_CASE("patch", .setup = queue_with_metadata, .teardown = arena_fixture_close);
@@ -13,8 +13,9 @@
  *
  *     unit_ds_wheel_test crowd wake_up
  *
- * Check's own variables work as well: CK_RUN_CASE=CASE, CK_FORK=yes (each test in a process
- * of its own, so that the others go on when it crashes), CK_TAP_LOG_FILE_NAME=FILE.
+ * Check's own variables work as well: CK_RUN_CASE=CASE, CK_FORK=yes (each test in a
+ * process of its own, so that the others go on when it crashes),
+ * CK_TAP_LOG_FILE_NAME=FILE.
  */
 #ifndef TESTS_SUPPORT_CHECK_MAIN_H
 #define TESTS_SUPPORT_CHECK_MAIN_H
@@ -55,17 +56,17 @@ void test_enter(struct test_entry *entry);
     TEST_ENTRY(id, .test = {#id, id, __FILE__, __LINE__}, .times = (int)(count));        \
     static void id(int _i CK_ATTRIBUTE_UNUSED)
 
-/* Ends the program as skipped, because the system lacks what all its tests are about. ctest knows the
- * status from SKIP_RETURN_CODE (tests/CMakeLists.txt). */
+/* Ends the program as skipped, because the system lacks what all its tests are about.
+ * ctest knows the status from SKIP_RETURN_CODE (tests/CMakeLists.txt). */
 _Noreturn void test_skip_all(const char *reason);
 
 #undef START_TEST
 #define START_TEST(id) LOOP_TEST(id, 0)
 
 /*
- * A failed assertion in a helper names the line of the helper. So the helpers of fixtures note the
- * line of the test that calls them, and a fixture may note its subject, such as the store. A
- * failure prints both. Texts are borrowed for ever.
+ * A failed assertion in a helper names the line of the helper. So the helpers of fixtures
+ * note the line of the test that calls them, and a fixture may note its subject, such as
+ * the store. A failure prints both. Texts are borrowed for ever.
  */
 extern struct test_noted {
     const char *file, *subject;
@@ -75,8 +76,8 @@ void test_note_line(const char *file, int line);
 void test_note_subject(const char *subject);
 #define FROM_LINE(call) (test_note_line(__FILE__, __LINE__), call)
 
-/* A test with a fixture `f`, which `open` makes before the test, and `close` frees after it. The
- * function behind the macro is the test. */
+/* A test with a fixture `f`, which `open` makes before the test, and `close` frees after
+ * it. The function behind the macro is the test. */
 #define FIXTURE_TEST(id, type, open, close)                                              \
     static void id##_with(type *f);                                                      \
     START_TEST(id)                                                                       \

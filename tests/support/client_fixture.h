@@ -1,8 +1,8 @@
 /*
- * client_fixture: clients of a server in this process (server_fixture.h) for which time stands
- * still and goes on when a test says so; link with --wrap=clock_gettime. Nothing here sleeps:
- * whatever a worker had to do has been done when it has answered requests that came later. For one
- * file of a program.
+ * client_fixture: clients of a server in this process (server_fixture.h) for which time
+ * stands still and goes on when a test says so; link with --wrap=clock_gettime. Nothing
+ * here sleeps: whatever a worker had to do has been done when it has answered requests
+ * that came later. For one file of a program.
  */
 #ifndef TESTS_SUPPORT_CLIENT_FIXTURE_H
 #define TESTS_SUPPORT_CLIENT_FIXTURE_H
@@ -22,7 +22,8 @@ int __wrap_clock_gettime(clockid_t which, struct timespec *out);
 
 static _Atomic int64_t time_s = 1000000;
 
-/* Each thread that reads the clock calls this, unless NULL. A worker reads it when it wakes up. */
+/* Each thread that reads the clock calls this, unless NULL. A worker reads it when it
+ * wakes up. */
 static void (*_Atomic at_clock)(void);
 
 int

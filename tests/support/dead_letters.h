@@ -7,8 +7,8 @@
 #include "support/store_fixture.h"
 
 /*
- * Makes a queue whose messages move to `failed` after `count` claims, to live ttl_s seconds
- * there (STORE_UNSET: as long as before), and goes on with it.
+ * Makes a queue whose messages move to `failed` after `count` claims, to live ttl_s
+ * seconds there (STORE_UNSET: as long as before), and goes on with it.
  */
 void make_dead_lettering(struct fixture *f, const char *name, int64_t count,
                          const char *dead_letter, int64_t ttl_s);

@@ -6,7 +6,8 @@
 
 #include "claimd/store/store.h"
 
-/* With claim_ids, each message must be held by one of them; without, any message is deleted. */
+/* With claim_ids, each message must be held by one of them; without, any message is
+ * deleted. */
 static inline enum status
 delete_messages(struct store *s, struct store_op *op, const struct store_queue *queue,
                 const struct bytes *ids, size_t count, const struct bytes *claim_ids,

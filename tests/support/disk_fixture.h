@@ -47,7 +47,8 @@ void write_at(struct disk *d, struct disk_file *file, uint64_t offset, const cha
 void expect_at(struct disk *d, struct disk_file *file, uint64_t offset, const char *text);
 uint64_t size_of(struct disk *d, struct disk_file *file);
 
-/* Makes a file with this text and no more, and closes it; the file has this text and no more. */
+/* Makes a file with this text and no more, and closes it; the file has this text and no
+ * more. */
 void put_text(struct disk *d, const char *name, const char *text);
 void expect_text(struct disk *d, const char *name, const char *text);
 

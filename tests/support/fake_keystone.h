@@ -1,8 +1,8 @@
 /*
  * fake_keystone: what Keystone would say, without a network and at the pace of a test.
  *
- * A token says itself who has it: "member,reader@p" has two roles in project p, "member@" is
- * for no project; one without an @ is none.
+ * A token says itself who has it: "member,reader@p" has two roles in project p, "member@"
+ * is for no project; one without an @ is none.
  *
  *     Gate    questions wait at a gate while it is shut
  *     Count   of questions that were put

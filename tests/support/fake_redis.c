@@ -28,7 +28,8 @@ read_line(FILE *in, char *out, size_t size)
     return true;
 }
 
-/* Reads "*2\r\n$4\r\nPING..." as "PING ..."; long words are cut. `last` gets the last word. */
+/* Reads "*2\r\n$4\r\nPING..." as "PING ..."; long words are cut. `last` gets the last
+ * word. */
 static bool
 read_command(FILE *in, char out[FAKE_LINE_CAP], char last[FAKE_WORD_CAP])
 {
@@ -111,7 +112,8 @@ send_response(int fd, struct bytes response, const char *command, const char *la
     return sent;
 }
 
-/* One connection, whose descriptor stays until the end: others may want to shut it down. */
+/* One connection, whose descriptor stays until the end: others may want to shut it
+ * down. */
 static void *
 serve(void *arg)
 {

@@ -1,6 +1,6 @@
 /*
- * fake_redis: a node whose responses a test gives, on a free port of the loopback, in its own
- * threads. It notes the commands of all connections.
+ * fake_redis: a node whose responses a test gives, on a free port of the loopback, in its
+ * own threads. It notes the commands of all connections.
  */
 #ifndef TESTS_SUPPORT_FAKE_REDIS_H
 #define TESTS_SUPPORT_FAKE_REDIS_H
@@ -14,9 +14,10 @@
 enum { FAKE_LINES = 64, FAKE_LINE_CAP = 256, FAKE_CONNECTIONS = 64 };
 
 /*
- * What comes next, if it begins so; the response as it goes over the wire, NULL: it hangs up. In front of
- * a response to FCALL the number of the request is sent, unless it is an error, or begins with '!', which
- * is left out. "@" stands for the bytes given to fake_redis_respond().
+ * What comes next, if it begins so; the response as it goes over the wire, NULL: it hangs
+ * up. In front of a response to FCALL the number of the request is sent, unless it is an
+ * error, or begins with '!', which is left out. "@" stands for the bytes given to
+ * fake_redis_respond().
  */
 struct fake_response {
     const char *command; /* words with blanks between: "FCALL" */

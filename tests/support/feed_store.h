@@ -1,6 +1,6 @@
 /*
- * feed_store: a store that only leases deliveries: those that a test puts in, in their order, as
- * soon as they are due, and as durable as the test says.
+ * feed_store: a store that only leases deliveries: those that a test puts in, in their
+ * order, as soon as they are due, and as durable as the test says.
  *
  *   Threads  any
  */

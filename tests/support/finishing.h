@@ -1,5 +1,6 @@
 /*
- * finishing: words for finish and redrive, for the tests of stores (support/store_fixture.h).
+ * finishing: words for finish and redrive, for the tests of stores
+ * (support/store_fixture.h).
  *
  *     struct finishing g = finishing_of(f, claim);
  *
@@ -50,8 +51,8 @@ was_held(const struct finishing *g, size_t i)
     return g->request.items[i].held;
 }
 
-/* Checks the details of a message of the fixture's queue. Texts: NULL: none; times: seconds from
- * START_MS, -1: none. */
+/* Checks the details of a message of the fixture's queue. Texts: NULL: none; times:
+ * seconds from START_MS, -1: none. */
 void expect_details(struct fixture *f, int number, const char *reason, const char *client,
                     int64_t released_s, const char *origin, int64_t dead_lettered_s);
 #define expect_details(f, ...) FROM_LINE(expect_details(f, __VA_ARGS__))
@@ -62,7 +63,8 @@ struct redriven {
     uint64_t remaining;
 };
 
-/* Repeats a redrive of the fixture's queue until its limit is reached or all was looked at. */
+/* Repeats a redrive of the fixture's queue until its limit is reached or all was looked
+ * at. */
 struct redriven redrive(struct fixture *f, struct store_redrive which);
 
 /* The same to where they came from, all of them. */

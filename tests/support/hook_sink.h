@@ -1,6 +1,6 @@
 /*
- * hook_sink: a small web server on all loopback addresses, which takes web hooks and behaves as
- * the path says:
+ * hook_sink: a small web server on all loopback addresses, which takes web hooks and
+ * behaves as the path says:
  *
  *     /status/CODE     responds so; /status/503/60 with "Retry-After: 60"
  *     /hang            never responds
@@ -32,8 +32,8 @@ size_t hook_sink_count(struct hook_sink *s, const char *path);
 void hook_sink_await(struct hook_sink *s, const char *path, size_t count);
 
 /*
- * The n-th of them, from 0: the whole text, head and body, NUL-terminated, valid until the sink
- * is closed; waits for it.
+ * The n-th of them, from 0: the whole text, head and body, NUL-terminated, valid until
+ * the sink is closed; waits for it.
  */
 const char *hook_sink_request(struct hook_sink *s, const char *path, size_t n);
 

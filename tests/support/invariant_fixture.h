@@ -1,5 +1,6 @@
 /*
- * invariant_fixture: lets an invariant be broken in a child process, and hears what it says.
+ * invariant_fixture: lets an invariant be broken in a child process, and hears what it
+ * says.
  */
 #ifndef TESTS_SUPPORT_INVARIANT_FIXTURE_H
 #define TESTS_SUPPORT_INVARIANT_FIXTURE_H
@@ -11,7 +12,8 @@
 
 enum { BROKEN_LINE_CAP = 2048 };
 
-/* Runs break_it in a child, which must abort; what it wrote to standard error is in line. */
+/* Runs break_it in a child, which must abort; what it wrote to standard error is in
+ * line. */
 void catch_broken(void (*break_it)(void), char line[BROKEN_LINE_CAP]);
 
 /* The same; the only line must tell of a broken invariant, contain a text, and end so. */

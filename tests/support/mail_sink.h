@@ -1,6 +1,6 @@
 /*
- * mail_sink: a small server that takes mail on loopback. Recipients that begin with "no" are
- * refused for good, those with "later" for now.
+ * mail_sink: a small server that takes mail on loopback. Recipients that begin with "no"
+ * are refused for good, those with "later" for now.
  *
  *   Threads  one, for one connection after the other
  */

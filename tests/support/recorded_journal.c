@@ -87,7 +87,8 @@ strict(const char *dead_letter)
     return set;
 }
 
-/* The oldest message of the queue is claimed, given back, and so dead when one claims again. */
+/* The oldest message of the queue is claimed, given back, and so dead when one claims
+ * again. */
 static void
 make_a_dead_letter(struct fixture *f)
 {
@@ -170,7 +171,8 @@ announce(struct fixture *f, const char *body)
         ST_OK);
 }
 
-/* "news": two subscriptions, of which one is deleted; the other got one message of two. */
+/* "news": two subscriptions, of which one is deleted; the other got one message of
+ * two. */
 static void
 publish(struct recorder *r)
 {

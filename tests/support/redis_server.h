@@ -1,6 +1,6 @@
 /*
- * redis_server: a redis-server for a test, on a Unix socket in a folder of its own, which ends with
- * the test's process whatever becomes of that.
+ * redis_server: a redis-server for a test, on a Unix socket in a folder of its own, which
+ * ends with the test's process whatever becomes of that.
  */
 #ifndef TESTS_SUPPORT_REDIS_SERVER_H
 #define TESTS_SUPPORT_REDIS_SERVER_H

@@ -19,8 +19,8 @@ void resp_list(struct resp *r, int words);
 void resp_number(struct resp *r, long long number);
 void resp_text(struct resp *r, struct bytes text);
 
-/* A message as scripts show it: number, head, body, no claim. The head has these flags and says so of
- * what stands behind it, which is missing. */
+/* A message as scripts show it: number, head, body, no claim. The head has these flags
+ * and says so of what stands behind it, which is missing. */
 enum { RESP_MESSAGE_WORDS = 4, RESP_HEAD_SIZE = 49 };
 void resp_message(struct resp *r, int number, unsigned char flags);
 

@@ -8,8 +8,8 @@
  *     restarts_do(r, now_ms, ...)      it ends in peace, and is started again
  *     restarts_close(r)
  *
- * A crash leaves what the dice of sim_disk leave, or nothing of what was not synced, or is
- * that of the process only; now and then the journal is in a checkpoint before.
+ * A crash leaves what the dice of sim_disk leave, or nothing of what was not synced, or
+ * is that of the process only; now and then the journal is in a checkpoint before.
  *
  *   Cost     trying: a commit, a copy of the disk, a recovery, and a look at both stores
  *   Threads  none

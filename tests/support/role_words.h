@@ -1,6 +1,6 @@
 /*
- * role_words: what each role may do by default, said anew for the tests, so that a change of the
- * defaults is one that was meant.
+ * role_words: what each role may do by default, said anew for the tests, so that a change
+ * of the defaults is one that was meant.
  */
 #ifndef TESTS_SUPPORT_ROLE_WORDS_H
 #define TESTS_SUPPORT_ROLE_WORDS_H

@@ -258,10 +258,10 @@ void
 server_fixture_settle(const struct server_fixture *f)
 {
     /*
-     * A round responses, and then does the rest: closes what is overdue, for one. It runs its
-     * connections twice when mail comes in between, so it may respond two of these: two in a
-     * round that had begun before, two in the next, and when the fifth is answered that
-     * next one has ended.
+     * A round responses, and then does the rest: closes what is overdue, for one. It runs
+     * its connections twice when mail comes in between, so it may respond two of these:
+     * two in a round that had begun before, two in the next, and when the fifth is
+     * answered that next one has ended.
      */
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(ask(f, "GET /livez HTTP/1.1\r\n" HEAD "\r\n"), 200);

@@ -1,6 +1,6 @@
 /*
- * server_fixture: a whole server in this process, on a Unix socket or TCP, so that its memory can be
- * made fail and its clock be moved.
+ * server_fixture: a whole server in this process, on a Unix socket or TCP, so that its
+ * memory can be made fail and its clock be moved.
  */
 #ifndef TESTS_SUPPORT_SERVER_FIXTURE_H
 #define TESTS_SUPPORT_SERVER_FIXTURE_H
@@ -72,7 +72,8 @@ int server_fixture_dial(const struct server_fixture *f);
 /* Posts one message and returns the status of the response; 0: closed without one. */
 int server_fixture_post(const struct server_fixture *f);
 
-/* With one worker: returns when it has done all that there was to do when this was called. */
+/* With one worker: returns when it has done all that there was to do when this was
+ * called. */
 void server_fixture_settle(const struct server_fixture *f);
 
 #endif

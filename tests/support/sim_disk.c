@@ -135,7 +135,8 @@ check_file(struct disk *d, const struct disk_file *f, bool writes)
     return 0;
 }
 
-/* Counts the operation of a process that lives, with names (NULL: none); 0: it may do it. */
+/* Counts the operation of a process that lives, with names (NULL: none); 0: it may do
+ * it. */
 static int
 admit(struct disk *d, enum sim_op op, const char *name, const char *other)
 {

@@ -1,6 +1,6 @@
 /*
- * sim_disk: a disk (claimd/journal/disk.h) in memory that forgets, tears, fails and fills up
- * as its seed and the test say. It survives those who use it:
+ * sim_disk: a disk (claimd/journal/disk.h) in memory that forgets, tears, fails and fills
+ * up as its seed and the test say. It survives those who use it:
  *
  *     sd = sim_disk_new(seed);
  *     d = sim_disk_open(sd);       a process that is started; it uses d
@@ -11,20 +11,21 @@
  * What a crash leaves, by dice:
  *
  *   sectors  of 512 bytes that were written to since their file was synced: as they were
- *            before, or after any of the writes, each sector by itself; but often all of a
- *            file's are old, or all are new
- *   sizes    of files that have grown since: as before, as now, or between; of zeros where
- *            no sector was kept; of those that were cut: as before or as now
- *   names    files made, renamed and unlinked since names were synced: each happened or not,
- *            by itself, but often none or all. A file that was renamed has the old name or
- *            the new one (tests/support/sim_folder.h)
+ *            before, or after any of the writes, each sector by itself; but often all of
+ *            a file's are old, or all are new
+ *   sizes    of files that have grown since: as before, as now, or between; of zeros
+ *            where no sector was kept; of those that were cut: as before or as now
+ *   names    files made, renamed and unlinked since names were synced: each happened or
+ *            not, by itself, but often none or all. A file that was renamed has the old
+ *            name or the new one (tests/support/sim_folder.h)
  *
  *   Errors   those of the seam. What is dead gives EIO. Misuse that a real disk might not
  *            notice fails the test (sim_disk_set_strict())
  *   Space     a file takes as much as it is long, also where nothing was written
  *   Cost     O(bytes) to read and write, O(sectors not synced) to sync and to crash; the
  *            number of files counts, their size does not
- *   Threads  any for what is done to the disk; the test's own calls while it is not in use
+ *   Threads  any for what is done to the disk; the test's own calls while it is not in
+ *            use
  */
 #ifndef TESTS_SUPPORT_SIM_DISK_H
 #define TESTS_SUPPORT_SIM_DISK_H
@@ -69,7 +70,7 @@ void sim_disk_free(struct sim_disk *sd);
 /* What a process is given that is started now; borrowed until sim_disk_free(). */
 struct disk *sim_disk_open(struct sim_disk *sd);
 
-/* ------------------------------------------------------------------ the end of processes */
+/* -------------------------------------------------------------- the end of processes */
 
 /* A power cut. */
 void sim_disk_crash(struct sim_disk *sd);
@@ -77,28 +78,30 @@ void sim_disk_crash(struct sim_disk *sd);
 /* A power cut that leaves nothing of what was not synced. */
 void sim_disk_crash_losing_all(struct sim_disk *sd);
 
-/* kill -9: their open files and locks are gone, the system still has all that was written. */
+/* kill -9: their open files and locks are gone, the system still has all that was
+ * written. */
 void sim_disk_kill(struct sim_disk *sd);
 
 /*
- * Returns another disk that is the same in all that is not durable as well, owned: a crash of
- * it is one that this disk is spared. It is not in use, nothing is wrong with it.
+ * Returns another disk that is the same in all that is not durable as well, owned: a
+ * crash of it is one that this disk is spared. It is not in use, nothing is wrong with
+ * it.
  */
 struct sim_disk *sim_disk_copy(struct sim_disk *sd, uint64_t seed);
 
 /* ------------------------------------------------------------------ what goes wrong */
 
 /*
- * The nth operation of this kind from now on (1: the next) fails once, and does nothing; 0:
- * none does. But a sync that fails drops what it should have made durable: that is read as it
- * was before, and the next sync succeeds. And names whose sync fails are durable by dice, and
- * those that are not never will be.
+ * The nth operation of this kind from now on (1: the next) fails once, and does nothing;
+ * 0: none does. But a sync that fails drops what it should have made durable: that is
+ * read as it was before, and the next sync succeeds. And names whose sync fails are
+ * durable by dice, and those that are not never will be.
  */
 void sim_disk_fail(struct sim_disk *sd, enum sim_op op, uint64_t nth, int error);
 
 /*
- * The nth operation of any kind and all that follow fail with EIO; 0: none does. Nothing is
- * dropped: it is as if the process stood still there until the crash that comes.
+ * The nth operation of any kind and all that follow fail with EIO; 0: none does. Nothing
+ * is dropped: it is as if the process stood still there until the crash that comes.
  */
 void sim_disk_die(struct sim_disk *sd, uint64_t nth);
 
@@ -110,8 +113,8 @@ void sim_disk_set_space(struct sim_disk *sd, uint64_t bytes);
 void sim_disk_set_short(struct sim_disk *sd, unsigned percent);
 
 /*
- * What a sync has dropped is read on, until disk_forget() or a crash: so it is on ext4 and
- * XFS, where memory believes that it was written.
+ * What a sync has dropped is read on, until disk_forget() or a crash: so it is on ext4
+ * and XFS, where memory believes that it was written.
  */
 void sim_disk_set_lying(struct sim_disk *sd, bool lying);
 
@@ -122,10 +125,10 @@ void sim_disk_mend(struct sim_disk *sd);
 void sim_disk_flip(struct sim_disk *sd, const char *name, uint64_t offset, unsigned bit);
 
 /*
- * Misuse is: cutting off what is not zeros, writing to a file that is only read, a file of another process, one that was
- * closed, a second lock of one process, a process that goes on after disk_shut() or leaves
- * files open. It fails the test, unless this is false (it is true at first): then it gives
- * what a real disk might say.
+ * Misuse is: cutting off what is not zeros, writing to a file that is only read, a file
+ * of another process, one that was closed, a second lock of one process, a process that
+ * goes on after disk_shut() or leaves files open. It fails the test, unless this is false
+ * (it is true at first): then it gives what a real disk might say.
  */
 void sim_disk_set_strict(struct sim_disk *sd, bool strict);
 
@@ -133,11 +136,13 @@ void sim_disk_set_strict(struct sim_disk *sd, bool strict);
 
 const struct sim_disk_stats *sim_disk_stats(const struct sim_disk *sd);
 
-/* How many files there are now, and how many bytes they take (those that are open as well). */
+/* How many files there are now, and how many bytes they take (those that are open as
+ * well). */
 size_t sim_disk_files(const struct sim_disk *sd);
 uint64_t sim_disk_bytes(const struct sim_disk *sd);
 
-/* How long it is after a crash that leaves nothing that is not durable; false: not there. */
+/* How long it is after a crash that leaves nothing that is not durable; false: not
+ * there. */
 bool sim_disk_durable_size(const struct sim_disk *sd, const char *name, uint64_t *out);
 
 /* Makes or replaces a file, durably, and whatever else was done to names. */

@@ -156,7 +156,8 @@ make_page(struct sim_file *f, uint64_t offset)
     return f->pages[index];
 }
 
-/* How many of len bytes from offset stand in the block of this size in which they begin. */
+/* How many of len bytes from offset stand in the block of this size in which they
+ * begin. */
 static size_t
 in_block(uint64_t offset, size_t len, size_t block)
 {
@@ -178,7 +179,7 @@ sim_file_fini(struct sim_file *f)
     *f = (struct sim_file){0};
 }
 
-/* ------------------------------------------------------------------ reading and writing */
+/* --------------------------------------------------------------- reading and writing */
 
 size_t
 sim_file_read(const struct sim_file *f, uint64_t offset, void *to, size_t len)

@@ -1,5 +1,6 @@
 /*
- * sim_file: what one file of the simulated disk holds, and what a crash would leave of it.
+ * sim_file: what one file of the simulated disk holds, and what a crash would leave of
+ * it.
  *
  * A sector that was written to and not synced remembers what is durable, and what it was
  * between its writes:
@@ -43,8 +44,8 @@ void sim_file_write(struct sim_file *f, uint64_t offset, const void *from, size_
 void sim_file_grow(struct sim_file *f, uint64_t size);
 
 /*
- * Makes it no longer than that, a multiple of SIM_SECTOR. False: there is, or may be after a
- * crash, something but zeros behind it.
+ * Makes it no longer than that, a multiple of SIM_SECTOR. False: there is, or may be
+ * after a crash, something but zeros behind it.
  */
 bool sim_file_cut(struct sim_file *f, uint64_t size);
 
@@ -53,16 +54,15 @@ void sim_file_sync(struct sim_file *f);
 
 /*
  * What a failed sync does: what was written since the last one will never be durable, and
- * the next sync does not care. Lying: it is still read, until it is forgotten or there is a
- * crash; what is written to its sector later is durable with all of the sector.
+ * the next sync does not care. Lying: it is still read, until it is forgotten or there is
+ * a crash; what is written to its sector later is durable with all of the sector.
  */
 void sim_file_drop(struct sim_file *f, bool lying);
 void sim_file_forget(struct sim_file *f);
 
 /*
- * A crash: of each sector any version, of what it has grown none, all or a part, of what was
- * cut off none or all. NULL:
- * nothing is left of what was not synced.
+ * A crash: of each sector any version, of what it has grown none, all or a part, of what
+ * was cut off none or all. NULL: nothing is left of what was not synced.
  */
 void sim_file_crash(struct sim_file *f, struct random *dice);
 
@@ -72,7 +72,8 @@ void sim_file_flip(struct sim_file *f, uint64_t offset, unsigned bit);
 /* Makes `to`, which is empty, the same, unsynced writes and all. */
 void sim_file_copy(const struct sim_file *f, struct sim_file *to);
 
-/* How likely it is, in percent, that a thing not synced happened: nothing and all are often. */
+/* How likely it is, in percent, that a thing not synced happened: nothing and all are
+ * often. */
 unsigned sim_bias(struct random *dice);
 
 /* Zeroed memory, or the end of the program. */

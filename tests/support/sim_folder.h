@@ -1,10 +1,11 @@
 /*
- * sim_folder: the names of the simulated disk, as they are and as a crash would leave them.
+ * sim_folder: the names of the simulated disk, as they are and as a crash would leave
+ * them.
  *
- * Files made, renamed and unlinked since names were synced are a list of changes. At a crash
- * each of them has happened or not, on its own, but: a change that took a name happens only
- * with those that had freed it. So a file is never under neither of its names because another
- * has taken the place that it had left.
+ * Files made, renamed and unlinked since names were synced are a list of changes. At a
+ * crash each of them has happened or not, on its own, but: a change that took a name
+ * happens only with those that had freed it. So a file is never under neither of its
+ * names because another has taken the place that it had left.
  *
  *   Cost     O(names); a crash O(names + changes squared)
  *   Memory   ends the program when there is none
@@ -59,15 +60,16 @@ void sim_folder_unlink(struct sim_folder *fo, struct sim_node *node);
 void sim_folder_sync(struct sim_folder *fo);
 
 /*
- * Each change is durable or will never be, by dice (NULL: none is). The names that are seen
- * stay as they are: this is also what a failed sync does.
+ * Each change is durable or will never be, by dice (NULL: none is). The names that are
+ * seen stay as they are: this is also what a failed sync does.
  */
 void sim_folder_drop(struct sim_folder *fo, struct random *dice);
 
 /* The same, and only what is durable is seen from then on. No file is open. */
 void sim_folder_crash(struct sim_folder *fo, struct random *dice);
 
-/* Makes `to`, which is empty, the same, with all that is not durable, and no file open. */
+/* Makes `to`, which is empty, the same, with all that is not durable, and no file
+ * open. */
 void sim_folder_copy(struct sim_folder *fo, struct sim_folder *to);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * slow_store: an engine as it would be behind a disk or a network, at the pace of a test.
  *
- *   Gate    operations of one that blocks wait at a gate while it is shut; in a fiber they park
- *           there, if it is of that kind, too
- *   Slices  while the gate of one that slices is shut, operations are not finished: ST_AGAIN
+ *   Gate    operations of one that blocks wait at a gate while it is shut; in a fiber
+ *           they park there, if it is of that kind, too
+ *   Slices  while the gate of one that slices is shut, operations are not finished:
+ *           ST_AGAIN
  *   Log     every change of one that has a log gets a LSN, from 1; it is durable when
  *           the test says so, or lost
  *

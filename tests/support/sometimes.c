@@ -1,4 +1,5 @@
-/* The counters of a program that is linked with the marked files (tests/CMakeLists.txt). */
+/* The counters of a program that is linked with the marked files
+ * (tests/CMakeLists.txt). */
 #include "claimd/base/sometimes.h"
 #include "support/sometimes.h"
 

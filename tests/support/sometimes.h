@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * Prints the states that this program must reach and has not. False: one of them is common.
- * NULL in a program that counts nothing.
+ * Prints the states that this program must reach and has not. False: one of them is
+ * common. NULL in a program that counts nothing.
  */
 __attribute__((weak)) bool sometimes_report(const char *program, FILE *out);
 

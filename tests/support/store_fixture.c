@@ -150,8 +150,8 @@ fixture_open_confirming(struct fixture *f, int kind)
 
 /*
  * The first ones, and of a long story one of every two, four, eight ... Not where work is
- * left: each operation of a store does a slice of it, and the test may have wanted to see it
- * undone.
+ * left: each operation of a store does a slice of it, and the test may have wanted to see
+ * it undone.
  */
 static bool
 is_tried(const struct fixture *f)

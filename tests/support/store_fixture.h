@@ -1,5 +1,6 @@
 /*
- * store_fixture: one store with a manual clock, and helpers with short names for its operations.
+ * store_fixture: one store with a manual clock, and helpers with short names for its
+ * operations.
  *
  * The tests of tests/store use the public interface of a store only, and run on every
  * implementation: `_i` of Check's loop tests chooses it. Messages are numbered by posting
@@ -15,10 +16,11 @@
  *
  * Every helper audits the store at its end.
  *
- * The fixture also restarts a store that has a journal (support/restarts.h). It commits, opens a
- * second store from a copy of the disk after a crash, and compares the two. It does so after the
- * first helpers, then less and less often, and always at the end. At the end it also closes the
- * store, opens it again, and checks that the next message gets a new id.
+ * The fixture also restarts a store that has a journal (support/restarts.h). It commits,
+ * opens a second store from a copy of the disk after a crash, and compares the two. It
+ * does so after the first helpers, then less and less often, and always at the end. At
+ * the end it also closes the store, opens it again, and checks that the next message gets
+ * a new id.
  */
 #ifndef TESTS_SUPPORT_STORE_FIXTURE_H
 #define TESTS_SUPPORT_STORE_FIXTURE_H
@@ -63,16 +65,18 @@ struct fixture {
 };
 
 /*
- * The configuration of the store of every fixture. Its sealer sets the mark and inverts the bits
- * of the body. It fails for a body that begins with '-'.
+ * The configuration of the store of every fixture. Its sealer sets the mark and inverts
+ * the bits of the body. It fails for a body that begins with '-'.
  */
 struct engine_config fixture_config(struct mem *mem);
 
-/* Opens a store on a running Redis, with this configuration. Returns the status of redis_open(). */
+/* Opens a store on a running Redis, with this configuration. Returns the status of
+ * redis_open(). */
 enum status
 fixture_redis(const struct engine_config *config, const char *url, struct store **out);
 
-/* Opens a store of a kind (enum fixture_kind). Queue "q" of project "p" does not exist yet. */
+/* Opens a store of a kind (enum fixture_kind). Queue "q" of project "p" does not exist
+ * yet. */
 void fixture_open(struct fixture *f, int kind);
 
 /* Opens a store that requires confirmation of subscriptions. */
@@ -107,7 +111,8 @@ void use_project(struct fixture *f, const char *project);
 void wait_ms(struct fixture *f, int64_t ms);
 void wait_s(struct fixture *f, int64_t seconds);
 
-/* Does all that is due, as an idle server does (the twin does it when it is asked). Returns the number of slices. */
+/* Does all that is due, as an idle server does (the twin does it when it is asked).
+ * Returns the number of slices. */
 int housekeep(struct fixture *f);
 
 /* ------------------------------------------------------------------ queues */
@@ -224,8 +229,8 @@ text_id(const char *text)
 }
 
 /*
- * An invalid spelling of an id, which a lenient parser of numbers reads as the same id. `begin`
- * replaces the characters from `at` on.
+ * An invalid spelling of an id, which a lenient parser of numbers reads as the same id.
+ * `begin` replaces the characters from `at` on.
  */
 static inline struct store_id
 lenient_id(struct store_id id, size_t at, const char *begin)

@@ -1,6 +1,7 @@
 /*
- * store_on_fake: a store on Redis whose Redis is a fake (fake_redis.h): one Redis with one replica, at
- * the test's time. What it is asked once the store is open is the test's to response.
+ * store_on_fake: a store on Redis whose Redis is a fake (fake_redis.h): one Redis with
+ * one replica, at the test's time. What it is asked once the store is open is the test's
+ * to response.
  */
 #ifndef TESTS_SUPPORT_STORE_ON_FAKE_H
 #define TESTS_SUPPORT_STORE_ON_FAKE_H

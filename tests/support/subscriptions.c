@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 
-/* The views seen last, of whichever fixture: a test is done with them before the next word. */
+/* The views seen last, of whichever fixture: a test is done with them before the next
+ * word. */
 #define OPTIONS "{\"x\":1}"
 
 static void

@@ -1,8 +1,8 @@
 /*
  * subscriptions: short words of a store_fixture for subscriptions and their delivery.
  *
- * Nothing is due twice: what a test leases it gives back with done(), and next() does what
- * housekeeping would have done by then. Every word audits the store when it is done.
+ * Nothing is due twice: what a test leases it gives back with done(), and next() does
+ * what housekeeping would have done by then. Every word audits the store when it is done.
  */
 #ifndef TESTS_SUPPORT_SUBSCRIPTIONS_H
 #define TESTS_SUPPORT_SUBSCRIPTIONS_H

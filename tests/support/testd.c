@@ -10,7 +10,8 @@
  * and each is answered by "ok <now_ms>" on standard output once everything that fell due
  * has happened, or by "error <why>". The end of the input ends nothing.
  *
- * The environment variable TESTD_NOW_MS is the time at the start, in milliseconds since 1970.
+ * The environment variable TESTD_NOW_MS is the time at the start, in milliseconds since
+ * 1970.
  */
 #include "main/program.h"
 

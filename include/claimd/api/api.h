@@ -1,14 +1,14 @@
 /*
  * api: a request in, a response out; no sockets and no threads of its own.
  *
- * api_handle() routes a request, checks it in the order of docs/api.md 3.1, calls the store and
- * writes the response. It works the same for the HTTP front end, the tests, the simulation and the
- * fuzzer. It divides long work into slices, between which the caller can serve other requests
- * (docs/adr/0005-slices.md). If a request has to wait, api_handle() returns API_WAIT
- * (docs/adr/0006-waiting.md).
+ * api_handle() routes a request, checks it in the order of docs/api.md 3.1, calls the
+ * store and writes the response. It works the same for the HTTP front end, the tests, the
+ * simulation and the fuzzer. It divides long work into slices, between which the caller
+ * can serve other requests (docs/adr/0005-slices.md). If a request has to wait,
+ * api_handle() returns API_WAIT (docs/adr/0006-waiting.md).
  *
- *   Cost     O(1) allocations outside of the request's arena; documents are written straight into
- *            the response's body
+ *   Cost     O(1) allocations outside of the request's arena; documents are written
+ *            straight into the response's body
  *   Memory   temporary memory comes from the request's arena
  *   Threads  any number of requests at once on one `struct api`, which never changes
  */
@@ -121,8 +121,8 @@ enum waiting_end {
 };
 
 /*
- * A front end that can suspend requests gives this structure to a request that may have to wait for
- * a message (docs/api.md 11). Zero before the first call, except `listener`.
+ * A front end that can suspend requests gives this structure to a request that may have
+ * to wait for a message (docs/api.md 11). Zero before the first call, except `listener`.
  */
 struct waiting {
     enum waiting_end end;
@@ -181,20 +181,21 @@ const char *api_method_name(enum method method);
 #define RESPONSE_HEADERS_MAX 9
 
 /*
- * Bounds of a response's headers, so that a front end can reserve space for them before a request
- * has any effect. No value is longer than RESPONSE_VALUE_MAX. All headers together take at most
- * RESPONSE_HEAD_MAX bytes on the wire: each takes its name, its value, and 4 bytes for the colon,
- * the space and the end of the line.
+ * Bounds of a response's headers, so that a front end can reserve space for them before a
+ * request has any effect. No value is longer than RESPONSE_VALUE_MAX. All headers
+ * together take at most RESPONSE_HEAD_MAX bytes on the wire: each takes its name, its
+ * value, and 4 bytes for the colon, the space and the end of the line.
  *
  * A response has at most one long header, of these:
  *
  *     Location of a post             as many ids as fit, else none
  *     Content-Location               left out if it does not fit
  *     X-Subject-Token                954 bytes for the longest user and project
- *     Location of a confirmation     891 bytes for 256 percent-encoded characters of a project
+ *     Location of a confirmation     891 bytes for 256 percent-encoded characters of a
+ *                                    project
  *
- * All other headers, and all names, fit into the 128 bytes. Warnings take what is left, and Location of a post
- * leaves space for them.
+ * All other headers, and all names, fit into the 128 bytes. Warnings take what is left,
+ * and Location of a post leaves space for them.
  */
 #define RESPONSE_VALUE_MAX 1024
 #define RESPONSE_HEAD_MAX  (RESPONSE_VALUE_MAX + 128)
@@ -204,7 +205,8 @@ struct response_header {
     const char *value; /* borrowed from the request's arena, or a literal */
 };
 
-/* The queue and the claim of a request, as far as known. Texts of the arena, or absent. */
+/* The queue and the claim of a request, as far as known. Texts of the arena, or
+ * absent. */
 struct response_subject {
     struct bytes project, queue, claim;
 };
@@ -286,32 +288,35 @@ enum api_next {
     API_HOLD, /* the response is complete, but must not be sent before res->lsn is durable
                   (store_log_durability()). If it is lost, close the connection */
     API_AGAIN, /* a slice is done: serve other requests, then call again */
-    API_WAIT /* there is no message: call again when req->waiting's listener is notified, or
-                  after wait_ms with WAITING_OVER */
+    API_WAIT /* there is no message: call again when req->waiting's listener is notified,
+              * or after wait_ms with WAITING_OVER */
 };
 
 /*
- * True if api_handle() may wait for a store on Redis or for Keystone. Then it must run in a fiber.
- * /livez never waits.
+ * True if api_handle() may wait for a store on Redis or for Keystone. Then it must run in
+ * a fiber. /livez never waits.
  */
 bool api_may_block(const struct api *api, const struct request *req);
 
 /*
- * Handles a request, or a slice of it. Call it again with the same request and response, until it
- * returns API_SEND or API_HOLD. The response is always complete then: without memory it is a
- * prepared 503. `res->body` must be initialised. Between calls only now_ms and waiting->end may
- * change. API_WAIT comes only with WAITING_ON. If api_may_block(), it parks the running fiber.
+ * Handles a request, or a slice of it. Call it again with the same request and response,
+ * until it returns API_SEND or API_HOLD. The response is always complete then: without
+ * memory it is a prepared 503. `res->body` must be initialised. Between calls only now_ms
+ * and waiting->end may change. API_WAIT comes only with WAITING_ON. If api_may_block(),
+ * it parks the running fiber.
  */
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res);
 
 /*
- * Ends the waiting of a request, if it waits, and drops its proof and its Idempotency-Key. Its listener is not notified any
- * more. Call it at the end of every request.
+ * Ends the waiting of a request, if it waits, and drops its proof and its
+ * Idempotency-Key. Its listener is not notified any more. Call it at the end of every
+ * request.
  */
 void api_stop_waiting(const struct api *api, struct request *req);
 
-/* True if a request of this kind may wait. Then the front end gives it a struct waiting. */
+/* True if a request of this kind may wait. Then the front end gives it a struct
+ * waiting. */
 bool api_may_wait(const struct api *api, const struct request *req);
 
 /* The project of lines that are loaded at the start and name none. */
@@ -321,8 +326,8 @@ bool api_may_wait(const struct api *api, const struct request *req);
 enum { API_SEED_MOST = 64 << 20 };
 
 /*
- * Replaces all that some projects have by the lines of a state (docs/api.md 23.4), before the first
- * request. ST_BAD_BODY, ST_BAD_VALUE, and the store's, with a reason.
+ * Replaces all that some projects have by the lines of a state (docs/api.md 23.4), before
+ * the first request. ST_BAD_BODY, ST_BAD_VALUE, and the store's, with a reason.
  */
 enum status
 api_seed(const struct api *api, struct bytes lines, int64_t now_ms, struct reason *why);
@@ -333,12 +338,12 @@ size_t api_body_limit(const struct api *api, struct bytes path);
 /* ------------------------------------------------------------------ hosts */
 
 /*
- * A site can let its own name resolve to 127.0.0.1 (DNS rebinding). A browser then believes that
- * claimd is that site, and sends the site's name in Host. A program of this machine sends an IP
- * address or localhost.
+ * A site can let its own name resolve to 127.0.0.1 (DNS rebinding). A browser then
+ * believes that claimd is that site, and sends the site's name in Host. A program of this
+ * machine sends an IP address or localhost.
  *
- * True for a Host header with an IP address, with localhost, or with a name of the list, each
- * with or without a port. True without a Host, because browsers always send one.
+ * True for a Host header with an IP address, with localhost, or with a name of the list,
+ * each with or without a port. True without a Host, because browsers always send one.
  */
 bool host_is_allowed(struct bytes host, struct bytes list);
 

@@ -28,8 +28,8 @@ struct dump {
 };
 
 /*
- * Reads the next slice, of the queue dump_queue(dump), into empty records. At the end they stay
- * empty. Statuses as dump_lines().
+ * Reads the next slice, of the queue dump_queue(dump), into empty records. At the end
+ * they stay empty. Statuses as dump_lines().
  */
 enum status dump_read(struct store *store, struct store_op *op, struct bytes project,
                       struct dump *dump, struct store_records *out);
@@ -40,14 +40,15 @@ enum status dump_next(struct store *store, struct store_op *op, struct bytes pro
                       struct dump *dump);
 
 /*
- * Writes lines until there are `bytes` of them, or the dump is done. project: absent: all projects.
- * ST_AGAIN: so much was due that other requests should come first; call again. ST_NO_MEMORY, and
- * the store's.
+ * Writes lines until there are `bytes` of them, or the dump is done. project: absent: all
+ * projects. ST_AGAIN: so much was due that other requests should come first; call again.
+ * ST_NO_MEMORY, and the store's.
  */
 enum status dump_lines(struct store *store, struct store_op *op, struct bytes project,
                        size_t bytes, struct dump *dump, struct buf *out);
 
-/* Writes the progress as a text for the client, and reads it. False: the text is not a marker. */
+/* Writes the progress as a text for the client, and reads it. False: the text is not a
+ * marker. */
 void dump_write_marker(const struct dump *dump, struct buf *out);
 bool dump_read_marker(struct bytes text, struct dump *out);
 
@@ -59,9 +60,9 @@ enum dump_record { DUMP_HEAD, DUMP_CONTENT, DUMP_END };
 #define DUMP_UNCOUNTED UINT64_MAX
 
 /*
- * Checks that a dump is complete. If it begins with the head, it must end with an end record, which
- * counts the records before it. Records without a head are a part of a dump, and need no end. Zero
- * before the first record.
+ * Checks that a dump is complete. If it begins with the head, it must end with an end
+ * record, which counts the records before it. Records without a head are a part of a
+ * dump, and need no end. Zero before the first record.
  */
 struct dump_check {
     uint64_t records;   /* before the end record */
@@ -69,11 +70,13 @@ struct dump_check {
     bool needs_end, ended;
 };
 
-/* Counts a record. announced: of an end record. ST_BAD_VALUE: it follows the end record. */
+/* Counts a record. announced: of an end record. ST_BAD_VALUE: it follows the end
+ * record. */
 enum status dump_check_record(struct dump_check *c, enum dump_record record,
                               uint64_t announced, struct reason *why);
 
-/* After the last record. ST_BAD_VALUE: the end record is missing, or its count is wrong. */
+/* After the last record. ST_BAD_VALUE: the end record is missing, or its count is
+ * wrong. */
 enum status dump_check_complete(const struct dump_check *c, struct reason *why);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * limits: the options of the API (docs/api.md 5.1). main fills them from the option table, and the
- * handlers read them.
+ * limits: the options of the API (docs/api.md 5.1). main fills them from the option
+ * table, and the handlers read them.
  *
  *   Threads  any: constant after the start
  */

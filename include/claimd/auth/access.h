@@ -1,15 +1,16 @@
 /*
  * access: identifies clients, and checks what they may do (docs/api.md 15).
  *
- * A client sends a bearer token or uses a certificate, but not both. Lists contain the tokens and certificates
- * (token_line.h). access_replace() replaces the list of tokens and the policy (policy.h), both at once, while
- * requests continue. With Keystone (keystone.h), the list of tokens is not used.
+ * A client sends a bearer token or uses a certificate, but not both. Lists contain the
+ * tokens and certificates (token_line.h). access_replace() replaces the list of tokens
+ * and the policy (policy.h), both at once, while requests continue. With Keystone
+ * (keystone.h), the list of tokens is not used.
  *
  *   Cost     of a request: one SHA-256 and one lookup, for any number of tokens
  *   Threads  any. The lock is held for a lookup and a copy of a name and a project
  *   Memory   the lists
- *   Secrets  only the digests of tokens are kept. The time of a lookup does not reveal how much of a token is
- *            right
+ *   Secrets  only the digests of tokens are kept. The time of a lookup does not reveal
+ *            how much of a token is right
  */
 #ifndef CLAIMD_AUTH_ACCESS_H
 #define CLAIMD_AUTH_ACCESS_H
@@ -25,8 +26,8 @@ struct access; /* opaque */
 enum status access_new(struct mem *mem, struct access **out);
 void access_free(struct access *a);
 
-/* Uses Keystone for tokens from now on; borrowed for the life of the access. To be called before other threads
- * use the access. */
+/* Uses Keystone for tokens from now on; borrowed for the life of the access. To be called
+ * before other threads use the access. */
 void access_use_keystone(struct access *a, struct keystone *keystone);
 
 /* True if access_ask() may park the running fiber. */
@@ -35,8 +36,11 @@ bool access_may_block(const struct access *a);
 /* The scheme for WWW-Authenticate in responses that refuse a token; a literal. */
 const char *access_challenge(const struct access *a);
 
-/* Replaces the list of tokens (a text of lines) and the policy. ST_BAD_VALUE: *bad_line is invalid, with a
- * reason; names and tokens must be unique. ST_NO_MEMORY. With an error nothing changes. */
+/*
+ * Replaces the list of tokens (a text of lines) and the policy. ST_BAD_VALUE: *bad_line
+ * is invalid, with a reason; names and tokens must be unique. ST_NO_MEMORY. With an error
+ * nothing changes.
+ */
 enum status
 access_replace(struct access *a, struct bytes list, const struct policy *policy,
                size_t *bad_line, struct reason *why);
@@ -44,7 +48,8 @@ access_replace(struct access *a, struct bytes list, const struct policy *policy,
 /* Copies the current policy. */
 void access_policy(struct access *a, struct policy *out);
 
-/* Replaces the list of certificates, which the access owns then. NULL: certificates are not used. */
+/* Replaces the list of certificates, which the access owns then. NULL: certificates are
+ * not used. */
 void access_use_certificates(struct access *a, struct token_list *list);
 
 /* True if a certificate can identify a client. */
@@ -74,10 +79,10 @@ struct access_caller {
 /*
  * Identifies the client and checks its request. Errors, with a reason for people:
  *
- *     ST_UNAUTHORIZED      the token is unknown or has expired, there is neither a token nor a known
- *                          certificate, or there are both
- *     ST_FORBIDDEN         the token or certificate is for other projects, or its role does not allow the
- *                          action
+ *     ST_UNAUTHORIZED      the token is unknown or has expired, there is neither a token
+ *                          nor a known certificate, or there are both
+ *     ST_FORBIDDEN         the token or certificate is for other projects, or its role
+ *                          does not allow the action
  *     ST_MISSING_PROJECT   it is for several projects, and the request names none
  *     ST_UNAVAILABLE       with Keystone only
  *     ST_NO_MEMORY

@@ -1,21 +1,26 @@
 /*
  * keystone: tokens of OpenStack Keystone (v3).
  *
- * Only Keystone knows whether a token is valid, and it responds over the network. So claimd caches the results.
- * A caller with an unknown token waits in its fiber (base/fiber.h) for a check, which runs on a thread of an
- * executor. Callers with the same token wait for the same check.
+ * Only Keystone knows whether a token is valid, and it responds over the network. So
+ * claimd caches the results. A caller with an unknown token waits in its fiber
+ * (base/fiber.h) for a check, which runs on a thread of an executor. Callers with the
+ * same token wait for the same check.
  *
- *     accepted     cached for cache_ms from the start of the check, but not after the token expires
- *     refused      cached for cache_ms from the start of the check, at most KEYSTONE_REFUSED_MS
+ *     accepted     cached for cache_ms from the start of the check, but not after the
+ *                  token expires
+ *     refused      cached for cache_ms from the start of the check, at most
+ *                  KEYSTONE_REFUSED_MS
  *     no response  not cached. All waiting callers get ST_UNAVAILABLE
  *
- * Accepted and refused tokens have separate caches, so made-up tokens do not evict valid ones. If Keystone
- * accepted a token before, its check goes before the checks of other tokens.
+ * Accepted and refused tokens have separate caches, so made-up tokens do not evict valid
+ * ones. If Keystone accepted a token before, its check goes before the checks of other
+ * tokens.
  *
  *   Cost     of a cached token: one SHA-256 and one lookup
- *   Bounds   cache_tokens accepted tokens; KEYSTONE_REFUSED_MAX refused ones; as many checks as the executor
- *            takes, each at most timeout_ms, including its time in the queue; KEYSTONE_WAITERS_MAX waiting
- *            callers, so that workers have fibers left
+ *   Bounds   cache_tokens accepted tokens; KEYSTONE_REFUSED_MAX refused ones; as many
+ *            checks as the executor takes, each at most timeout_ms, including its time in
+ *            the queue; KEYSTONE_WAITERS_MAX waiting callers, so that workers have fibers
+ *            left
  *   Threads  any. Callers hold the lock during a lookup, or while they submit a check
  *   Secrets  keystone keeps a token during its check, and only its digest afterwards
  */
@@ -27,7 +32,8 @@
 #include "claimd/base/executor.h"
 #include "claimd/base/hash.h"
 
-/* Tokens longer than KEYSTONE_TOKEN_MAX and responses longer than KEYSTONE_BODY_MAX are invalid. */
+/* Tokens longer than KEYSTONE_TOKEN_MAX and responses longer than KEYSTONE_BODY_MAX are
+ * invalid. */
 enum {
     KEYSTONE_TOKEN_MAX = 8192,
     KEYSTONE_BODY_MAX = 1 << 20,
@@ -36,14 +42,15 @@ enum {
     KEYSTONE_WAITERS_MAX = 1000
 };
 
-/* ------------------------------------------------------------------ connection to Keystone */
+/* ------------------------------------------------------------ connection to Keystone */
 
 /* A client of Keystone, made by keystone_wire_open() or by a test. */
 struct keystone_wire {
     /*
-     * Asks Keystone about a token and waits for the response, at most timeout_ms. ST_OK: *code and the
-     * body (at most KEYSTONE_BODY_MAX bytes) are the response. ST_UNAVAILABLE: no response, with a reason.
-     * ST_NO_MEMORY. Several threads may call it at the same time.
+     * Asks Keystone about a token and waits for the response, at most timeout_ms. ST_OK:
+     * *code and the body (at most KEYSTONE_BODY_MAX bytes) are the response.
+     * ST_UNAVAILABLE: no response, with a reason. ST_NO_MEMORY. Several threads may call
+     * it at the same time.
      */
     enum status (*ask)(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms,
                        int *code, struct buf *body, struct reason *why);
@@ -102,10 +109,11 @@ enum status keystone_new(const struct keystone_config *config, struct keystone *
 void keystone_free(struct keystone *k);
 
 /*
- * Finds the user of a token. If the token is not cached, the running fiber parks until Keystone has responded.
- * ST_UNAUTHORIZED: the token is unknown or has expired. ST_UNAVAILABLE: Keystone has not responded, too many
- * checks or callers wait, or the token is not cached and the caller is not a fiber. ST_NO_MEMORY. A proof keeps
- * its result until the token expires.
+ * Finds the user of a token. If the token is not cached, the running fiber parks until
+ * Keystone has responded. ST_UNAUTHORIZED: the token is unknown or has expired.
+ * ST_UNAVAILABLE: Keystone has not responded, too many checks or callers wait, or the
+ * token is not cached and the caller is not a fiber. ST_NO_MEMORY. A proof keeps its
+ * result until the token expires.
  */
 enum status
 keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,
@@ -120,18 +128,22 @@ size_t keystone_count(struct keystone *k);
 /* ------------------------------------------------------------------ over HTTP */
 
 /*
- * Reaches Keystone over HTTP with libcurl: `GET URL/auth/tokens?nocatalog`, with the service token in
- * X-Auth-Token and the token of the client in X-Subject-Token. libcurl follows no redirects and
- * uses no proxies of the environment, because they would reveal tokens. It verifies certificates. Each thread
- * that waits at the same time has its own connection.
+ * Reaches Keystone over HTTP with libcurl: `GET URL/auth/tokens?nocatalog`, with the
+ * service token in X-Auth-Token and the token of the client in X-Subject-Token. libcurl
+ * follows no redirects and uses no proxies of the environment, because they would reveal
+ * tokens. It verifies certificates. Each thread that waits at the same time has its own
+ * connection.
  */
 struct keystone_wire_config {
     struct mem *mem; /* borrowed for the life of the wire, as all pointers here */
     const char *url; /* ends with "/v3"; the caller has called keystone_url_check() */
     /* File of trusted certificates; NULL: the certificates of the system. */
     const char *ca;
-    /* Writes the current service token and a NUL. The wire calls it for each check, so that the owner can
-     * renew the token. ST_UNAVAILABLE: there is no service token, with a reason. */
+    /*
+     * Writes the current service token and a NUL. The wire calls it for each check, so
+     * that the owner can renew the token. ST_UNAVAILABLE: there is no service token, with
+     * a reason.
+     */
     enum status (*service_token)(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1],
                                  struct reason *why);
     void *ctx;
@@ -140,8 +152,8 @@ struct keystone_wire_config {
 /* True if the URL has http or https, a host, and a path that ends with /v3. */
 bool keystone_url_check(struct bytes url);
 
-/* Loads libcurl and makes a wire, which the caller owns. ST_UNAVAILABLE: libcurl is missing, with advice.
- * ST_NO_MEMORY. */
+/* Loads libcurl and makes a wire, which the caller owns. ST_UNAVAILABLE: libcurl is
+ * missing, with advice. ST_NO_MEMORY. */
 enum status keystone_wire_open(const struct keystone_wire_config *config,
                                struct keystone_wire **out, struct reason *why);
 

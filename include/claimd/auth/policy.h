@@ -1,14 +1,14 @@
 /*
  * policy: the actions that each role allows (docs/api.md 15.4).
  *
- * Each route of the API has an action. A role allows a set of actions, and a caller has one role. A file can
- * change the sets of policy_default. Like the files of oslo.policy of OpenStack, it is a JSON object of actions
- * and rules:
+ * Each route of the API has an action. A role allows a set of actions, and a caller has
+ * one role. A file can change the sets of policy_default. Like the files of oslo.policy
+ * of OpenStack, it is a JSON object of actions and rules:
  *
  *     {"queues:purge": "role:operator or role:worker", "messages:pop": "!"}
  *
- * A rule replaces the default for its action: roles joined by "or", "@" for all roles, "!" for none. Actions
- * that the file does not name keep their default.
+ * A rule replaces the default for its action: roles joined by "or", "@" for all roles,
+ * "!" for none. Actions that the file does not name keep their default.
  *
  *   Cost     policy_allows(): a load and a shift
  *   Threads  any. Nothing changes
@@ -121,7 +121,7 @@ enum status role_refuse(struct bytes name, struct reason *why);
 /* Applies a policy file to *p. ST_BAD_VALUE with a reason. *p is unchanged then. */
 enum status policy_read(struct policy *p, struct bytes text, struct reason *why);
 
-/* ------------------------------------------------------------------ roles of an identity server */
+/* ------------------------------------------------------- roles of an identity server */
 
 /* Several roles: a bit each. */
 typedef unsigned role_set;
@@ -129,9 +129,10 @@ typedef unsigned role_set;
 enum { ROLE_MAP_MAX = 64 };
 
 /*
- * Maps the roles of an identity server to roles of claimd: "admin=admin, member=producer, member=worker". A
- * name may have several entries, and a caller with several roles may do what any of them allows. Names are
- * case-sensitive. Names without an entry are ignored. A lookup costs O(entries).
+ * Maps the roles of an identity server to roles of claimd: "admin=admin, member=producer,
+ * member=worker". A name may have several entries, and a caller with several roles may do
+ * what any of them allows. Names are case-sensitive. Names without an entry are ignored.
+ * A lookup costs O(entries).
  */
 struct role_map {
     size_t count;

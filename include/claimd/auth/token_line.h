@@ -5,8 +5,9 @@
  *     invoices  worker  billing,archive   2027-03-31T00:00:00Z  sha256:9f86d081884c...
  *     pages     admin   *                 never                 sha256:60303ae22b99...
  *
- * Blanks separate the fields. "#" begins a comment line. A token is TOKEN_PREFIX and 64 hexadecimal digits: 256
- * random bits from claimd. Because no one can guess them, a fast hash is enough.
+ * Blanks separate the fields. "#" begins a comment line. A token is TOKEN_PREFIX and 64
+ * hexadecimal digits: 256 random bits from claimd. Because no one can guess them, a fast
+ * hash is enough.
  *
  *   Cost     O(length of a line); of a lookup in a list O(1)
  *   Threads  any. Nothing is shared, and lists do not change
@@ -83,8 +84,9 @@ bool token_time_read(struct bytes text, int64_t *out_ms);
  *     worker1  worker  billing,archive  dns:worker1.example
  *     pages    admin   *                subject:CN=Pages,O=Example
  *
- * The last field extends to the end of the line: an alternative name of the certificate (dns:, email:, uri:),
- * or its subject in the form of RFC 4514. ST_BAD_VALUE with a reason.
+ * The last field extends to the end of the line: an alternative name of the certificate
+ * (dns:, email:, uri:), or its subject in the form of RFC 4514. ST_BAD_VALUE with a
+ * reason.
  */
 enum status
 certificate_line_read(struct bytes line, struct token_line *out, struct reason *why);
@@ -92,7 +94,8 @@ certificate_line_read(struct bytes line, struct token_line *out, struct reason *
 /* A verified certificate of a client. */
 struct certificate {
     bool good; /* of a trusted authority, not expired, for clients */
-    /* With good: its names, a line each, in the form of the last field. dns: is in lower case. */
+    /* With good: its names, a line each, in the form of the last field. dns: is in lower
+     * case. */
     struct bytes names;
 };
 
@@ -104,8 +107,11 @@ struct token_list; /* opaque */
 typedef enum status
 token_line_fn(struct bytes line, struct token_line *out, struct reason *why);
 
-/* Reads a file with token_line_read() or certificate_line_read(), owned. ST_BAD_VALUE: *bad_line is invalid,
- * with a reason. Names and tokens, or certificates, must be unique. ST_NO_MEMORY. */
+/*
+ * Reads a file with token_line_read() or certificate_line_read(), owned. ST_BAD_VALUE:
+ * *bad_line is invalid, with a reason. Names and tokens, or certificates, must be unique.
+ * ST_NO_MEMORY.
+ */
 enum status
 token_list_read(struct mem *mem, struct bytes text, token_line_fn *read,
                 struct token_list **out, size_t *bad_line, struct reason *why);

@@ -1,5 +1,6 @@
 /*
- * address_block: addresses of IPv4 and IPv6, and blocks of them: "10.0.0.7", "10.0.0.0/8", "2001:db8::/32".
+ * address_block: addresses of IPv4 and IPv6, and blocks of them: "10.0.0.7",
+ * "10.0.0.0/8", "2001:db8::/32".
  *
  * All addresses have 16 bytes. IPv4 addresses are mapped: ::ffff:0:0/96.
  *

@@ -138,10 +138,12 @@ void hex_write(char *out, uint64_t value, unsigned digits);
 /* Reads exactly b.len <= 16 lower-case hexadecimal digits. */
 bool hex_read(struct bytes b, uint64_t *out);
 
-/* Writes two lower-case hexadecimal digits for each byte, no NUL. Returns the end. O(length). */
+/* Writes two lower-case hexadecimal digits for each byte, no NUL. Returns the end.
+ * O(length). */
 char *hex_write_bytes(char *out, struct bytes b);
 
-/* Reads `len` bytes, of exactly 2 * len lower-case hexadecimal digits. False: *out is undefined then. O(length). */
+/* Reads `len` bytes, of exactly 2 * len lower-case hexadecimal digits. False: *out is
+ * undefined then. O(length). */
 bool hex_read_bytes(struct bytes digits, void *out, size_t len);
 
 #endif

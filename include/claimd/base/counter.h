@@ -4,8 +4,8 @@
  *
  *   Cost     the cost of a plain variable, because no instruction locks the bus
  *   Threads  one writer at a time; the owner ensures this with a lock, or with one thread
- *            that writes. Any thread may read at any time. A reader may see a value that is
- *            a moment old
+ *            that writes. Any thread may read at any time. A reader may see a value that
+ *            is a moment old
  */
 #ifndef CLAIMD_BASE_COUNTER_H
 #define CLAIMD_BASE_COUNTER_H

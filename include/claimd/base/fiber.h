@@ -30,7 +30,8 @@
 
 enum {
     FIBER_STACK = 512 << 10,
-    /* Whole pages of up to 64 KB. On arm64, -fstack-clash-protection touches a frame only every 64 KB. */
+    /* Whole pages of up to 64 KB. On arm64, -fstack-clash-protection touches a frame only
+     * every 64 KB. */
     FIBER_GUARD = 64 << 10,
     FIBER_KEPT = 32 << 10,
     FIBER_SPARE = 256
@@ -46,7 +47,8 @@ struct fiber_pool {
     struct executor *executor; /* borrowed; runs detours */
     void (*wake)(
         void *
-            arg); /* called from any thread when the fiber started with this arg is woken; at most once per park */
+            arg); /* called from any thread when the fiber started with this arg is woken;
+                   * at most once per park */
     size_t most, count;  /* limit and number of fibers */
     struct fiber *spare; /* private */
     size_t spare_count;

@@ -1,5 +1,6 @@
 /*
- * help_text: texts of help for people, and records of tables for the generators of documents.
+ * help_text: texts of help for people, and records of tables for the generators of
+ * documents.
  *
  *   Threads  one
  */
@@ -12,8 +13,8 @@
 enum { HELP_COLUMNS = 79, HELP_INDENT = 8 };
 
 /*
- * Prints a text in lines of at most HELP_COLUMNS columns, unless a word is longer. The first word is at
- * column `at`. `before` begins each further line. Empty lines remain.
+ * Prints a text in lines of at most HELP_COLUMNS columns, unless a word is longer. The
+ * first word is at column `at`. `before` begins each further line. Empty lines remain.
  */
 void help_print_filled(const char *text, size_t at, const char *before, FILE *to);
 
@@ -23,8 +24,8 @@ void help_print_below(const char *label, const char *text, FILE *to);
 /* Prints a name, and a text below it. */
 void help_print_entry(const char *name, const char *text, FILE *to);
 
-/* Prints a record: a line of texts with tabs in between. A line feed in a text becomes "\n". A text may be
- * NULL, which is an empty one. */
+/* Prints a record: a line of texts with tabs in between. A line feed in a text becomes
+ * "\n". A text may be NULL, which is an empty one. */
 void help_print_record(const char *const *texts, size_t count, FILE *to);
 
 #define HELP_TEXTS(...) ((const char *const[]){__VA_ARGS__})

@@ -48,8 +48,8 @@
 #define ENSURE_DEBUG(expression) ((void)sizeof((expression) ? 1 : 0))
 #endif
 
-/* Sets the request id that a failure of this thread prints; NULL: none. Borrows it until the
- * next call. Returns the previous id. */
+/* Sets the request id that a failure of this thread prints; NULL: none. Borrows it until
+ * the next call. Returns the previous id. */
 const char *invariant_context(const char *id);
 
 /* Prints the failure and aborts. Truncates long texts. */

@@ -1,9 +1,9 @@
 /*
  * lock: a mutex that records the thread that holds it, so that functions can assert it.
  *
- * Functions assert it in releases, too, because an access without the lock is hard to find
- * otherwise. The check costs one or two nanoseconds. It loads a value that the calling
- * thread wrote when it acquired the lock.
+ * Functions assert it in releases, too, because an access without the lock is hard to
+ * find otherwise. The check costs one or two nanoseconds. It loads a value that the
+ * calling thread wrote when it acquired the lock.
  *
  * docs/locking.md lists every lock and their order.
  */
@@ -29,10 +29,10 @@ void lock_acquire(struct lock *l);
 void lock_release(struct lock *l);
 
 /*
- * Releases l, waits until a thread signals `signal` or the seconds have passed, and acquires
- * l again. Returns false if the seconds have passed. May return true without a signal, as
- * pthread_cond_timedwait() does. The caller must hold l. The clock of
- * the condition variable must be CLOCK_MONOTONIC.
+ * Releases l, waits until a thread signals `signal` or the seconds have passed, and
+ * acquires l again. Returns false if the seconds have passed. May return true without a
+ * signal, as pthread_cond_timedwait() does. The caller must hold l. The clock of the
+ * condition variable must be CLOCK_MONOTONIC.
  */
 bool lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds);
 

@@ -18,8 +18,8 @@ struct nearest {
 /* Begins with a misspelled name. */
 struct nearest nearest_begin(struct bytes name);
 
-/* Compares a known name, in any case. It is like the other one if few characters are missing, added, changed or
- * swapped (one, or one of three), or if it begins alike. */
+/* Compares a known name, in any case. It is like the other one if few characters are
+ * missing, added, changed or swapped (one, or one of three), or if it begins alike. */
 void nearest_offer(struct nearest *n, const char *known);
 
 #endif

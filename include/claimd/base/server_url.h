@@ -1,8 +1,8 @@
 /*
  * server_url: the URL of a server, as commands take it.
  *
- *   Forms    http://HOST:PORT, https://HOST:PORT or unix:PATH. Behind the port there may be the path below
- *            which a proxy serves claimd
+ *   Forms    http://HOST:PORT, https://HOST:PORT or unix:PATH. Behind the port there may
+ *            be the path below which a proxy serves claimd
  *   Threads  any: no state
  */
 #ifndef CLAIMD_BASE_SERVER_URL_H
@@ -13,7 +13,8 @@
 /* A longer URL is refused. */
 enum { SERVER_URL_MOST = 1024, SERVER_URL_WHY_CAP = SERVER_URL_MOST + 256 };
 
-/* True for a URL of a server. False: `why` says what is wrong, and what to write instead. */
+/* True for a URL of a server. False: `why` says what is wrong, and what to write
+ * instead. */
 bool server_url_check(const char *url, char why[SERVER_URL_WHY_CAP]);
 
 /* True for a Unix socket, whose path is behind the first five characters. */

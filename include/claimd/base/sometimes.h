@@ -1,15 +1,15 @@
 /*
  * sometimes: rare states that the tests must reach.
  *
- * SOMETIMES(NAME) marks a place in the source where such a state is. The list below says what
- * the state is, and which test program must reach it. tests/CMakeLists.txt compiles the marked
- * files once more with CLAIMD_SOMETIMES for these programs, and tests/support/sometimes.h
- * reports what was not reached.
+ * SOMETIMES(NAME) marks a place in the source where such a state is. The list below says
+ * what the state is, and which test program must reach it. tests/CMakeLists.txt compiles
+ * the marked files once more with CLAIMD_SOMETIMES for these programs, and
+ * tests/support/sometimes.h reports what was not reached.
  *
  *   Cost     nothing: without CLAIMD_SOMETIMES a mark is an expression without code
- *   State    claimd has no global mutable state, and the marks do not change that. The counters
- *            exist only in the test programs, where a mark must work in every function without
- *            an argument that production code would have to carry
+ *   State    claimd has no global mutable state, and the marks do not change that. The
+ *            counters exist only in the test programs, where a mark must work in every
+ *            function without an argument that production code would have to carry
  *   Threads  any
  */
 #ifndef CLAIMD_BASE_SOMETIMES_H
@@ -18,8 +18,8 @@
 /*
  * X(name, program, class, state)
  *
- * The program is a target of tests/. COMMON: its run in scripts/test must reach the state. RARE:
- * a long run by hand should (scripts/simulate).
+ * The program is a target of tests/. COMMON: its run in scripts/test must reach the
+ * state. RARE: a long run by hand should (scripts/simulate).
  */
 #define SOMETIMES_LIST(X)                                                                \
     /* ds */                                                                             \

@@ -5,10 +5,11 @@
 #include <stdbool.h>
 
 /*
- * Opens /dev/null for each of standard input, output and error that is closed. Otherwise the next file that the
- * process opens gets its number, and messages are written into that file. Input is opened for writing and
- * output for reading, so that their use fails as with a closed stream. Call it first in main(). False: a stream is
- * closed and /dev/null cannot be opened.
+ * Opens /dev/null for each of standard input, output and error that is closed. Otherwise
+ * the next file that the process opens gets its number, and messages are written into
+ * that file. Input is opened for writing and output for reading, so that their use fails
+ * as with a closed stream. Call it first in main(). False: a stream is closed and
+ * /dev/null cannot be opened.
  */
 bool streams_open(void);
 

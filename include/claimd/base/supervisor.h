@@ -1,12 +1,13 @@
 /*
- * supervisor: notifies a supervisor of the state of this process, as sd_notify(3) does. A notification is a
- * datagram with lines, to the socket that NOTIFY_SOCKET names, "/path" or "@abstract".
+ * supervisor: notifies a supervisor of the state of this process, as sd_notify(3) does. A
+ * notification is a datagram with lines, to the socket that NOTIFY_SOCKET names, "/path"
+ * or "@abstract".
  *
  *     READY=1  RELOADING=1  STOPPING=1  WATCHDOG=1  STATUS=...  ERRNO=...
  *     MONOTONIC_USEC=...  EXTEND_TIMEOUT_USEC=...
  *
- * Without a supervisor, nothing is sent. Each notification opens a socket, because notifications are
- * rare.
+ * Without a supervisor, nothing is sent. Each notification opens a socket, because
+ * notifications are rare.
  *
  *   Cost     blocks for at most SUPERVISOR_TIMEOUT_MS if the supervisor does not read
  *   Threads  any
@@ -31,9 +32,9 @@ struct supervisor {
 void supervisor_init(struct supervisor *s, const char *name);
 
 /*
- * Sends assignments (lines such as "READY=1"; NULL: none), and a STATUS with the text. Cuts a text that
- * is too long, and replaces control characters by question marks. False if there is a supervisor and it
- * did not get the datagram.
+ * Sends assignments (lines such as "READY=1"; NULL: none), and a STATUS with the text.
+ * Cuts a text that is too long, and replaces control characters by question marks. False
+ * if there is a supervisor and it did not get the datagram.
  */
 bool __attribute__((format(printf, 3, 4)))
 supervisor_notify(const struct supervisor *s, const char *assignments, const char *format,
@@ -42,8 +43,9 @@ supervisor_notify(const struct supervisor *s, const char *assignments, const cha
 /* ------------------------------------------------------------------ watchdog */
 
 /*
- * watchdog: a supervisor may end claimd if it gets no sign of life for a time (sd_watchdog_enabled(3)).
- * claimd sends one after each half of that time, but only if no worker hangs:
+ * watchdog: a supervisor may end claimd if it gets no sign of life for a time
+ * (sd_watchdog_enabled(3)). claimd sends one after each half of that time, but only if no
+ * worker hangs:
  *
  *     check:  has each worker finished a round of its event loop since the last request?
  *                 yes: send WATCHDOG=1, and request another round
@@ -58,14 +60,15 @@ struct watchdog {
 };
 
 /*
- * usec, pid: the values of WATCHDOG_USEC and WATCHDOG_PID, or NULL. self: this process. False if the
- * values are invalid. Then there is no watchdog.
+ * usec, pid: the values of WATCHDOG_USEC and WATCHDOG_PID, or NULL. self: this process.
+ * False if the values are invalid. Then there is no watchdog.
  */
 bool watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t self);
 
 /*
- * Checks the workers. all_rounds: each has finished a round since the last request. *request: the caller
- * must request another. Returns the milliseconds until the next check, -1 for never. One thread.
+ * Checks the workers. all_rounds: each has finished a round since the last request.
+ * *request: the caller must request another. Returns the milliseconds until the next
+ * check, -1 for never. One thread.
  */
 int64_t watchdog_check(struct watchdog *w, const struct supervisor *s, bool all_rounds,
                        bool *request);

@@ -1,6 +1,6 @@
 /*
- * commands: the commands that the program claimd-client implements. claimd runs that program for them,
- * and lists them in its help.
+ * commands: the commands that the program claimd-client implements. claimd runs that
+ * program for them, and lists them in its help.
  */
 #ifndef CLAIMD_CLIENT_COMMANDS_H
 #define CLAIMD_CLIENT_COMMANDS_H

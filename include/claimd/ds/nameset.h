@@ -2,8 +2,8 @@
  * nameset: names in byte order, for listings in pages (a treap: a search tree on the
  * names that is a heap on random priorities; Seidel & Aragon 1996).
  *
- *   Cost     insert, remove, find, find-after O(log n) expected; the priority is the owner's
- *            keyed hash of the name, so clients cannot choose the shape
+ *   Cost     insert, remove, find, find-after O(log n) expected; the priority is the
+ *            owner's keyed hash of the name, so clients cannot choose the shape
  *   Memory   never allocates: a node and its name live in their owner
  *   Threads  the owner's lock
  */

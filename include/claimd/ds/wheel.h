@@ -13,9 +13,9 @@
  *   Memory   14 KB, untouched while unused; a deadline lives in its owner
  *   Threads  the caller holds the lock of the owner
  *
- * wheel_advance() empties a slot of an upper level into the levels below ahead of time. It
- * does so during the slot before, with the budget that is left. So a million deadlines in
- * one second do not move at once (docs/adr/0002-millisecond-wheel.md).
+ * wheel_advance() empties a slot of an upper level into the levels below ahead of time.
+ * It does so during the slot before, with the budget that is left. So a million deadlines
+ * in one second do not move at once (docs/adr/0002-millisecond-wheel.md).
  */
 #ifndef CLAIMD_DS_WHEEL_H
 #define CLAIMD_DS_WHEEL_H
@@ -75,17 +75,17 @@ struct deadline *wheel_drain(struct wheel *w);
 void wheel_put_back(struct wheel *w, struct deadline *d);
 
 /*
- * Returns the time of the next call of wheel_advance(), if the owner arms nothing meanwhile.
- * It is at or before the earliest deadline, or WHEEL_NEVER if no deadline is armed. It is
- * the current time of the wheel if a deadline is due, if wheel_advance() returned false, or
- * if a slot is partly emptied ahead of time. Then each call of wheel_advance() makes
- * progress. An owner that sleeps until this time wakes up at most once per level for a
- * single deadline.
+ * Returns the time of the next call of wheel_advance(), if the owner arms nothing
+ * meanwhile. It is at or before the earliest deadline, or WHEEL_NEVER if no deadline is
+ * armed. It is the current time of the wheel if a deadline is due, if wheel_advance()
+ * returned false, or if a slot is partly emptied ahead of time. Then each call of
+ * wheel_advance() makes progress. An owner that sleeps until this time wakes up at most
+ * once per level for a single deadline.
  */
 int64_t wheel_next_ms(const struct wheel *w);
 
-/* Returns the time of wheel_next_ms() or an earlier one, in O(1). After wheel_disarm(), it
- * may stay too early until wheel_advance() reaches it. */
+/* Returns the time of wheel_next_ms() or an earlier one, in O(1). After wheel_disarm(),
+ * it may stay too early until wheel_advance() reaches it. */
 int64_t wheel_next_hint_ms(const struct wheel *w);
 
 /* True if every invariant holds. O(n): for tests and debug builds. */

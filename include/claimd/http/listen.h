@@ -3,9 +3,9 @@
  *
  *     127.0.0.1:8888, tls:0.0.0.0:8443, metrics:[::1]:9090, unix:/run/claimd/socket
  *
- * Commas or blanks separate the addresses. The path of a Unix socket may have blanks and ends at
- * the next comma. Without a prefix, an address serves the API. The prefix "tls:" serves the API
- * with TLS, and "metrics:" only health and metrics.
+ * Commas or blanks separate the addresses. The path of a Unix socket may have blanks and
+ * ends at the next comma. Without a prefix, an address serves the API. The prefix "tls:"
+ * serves the API with TLS, and "metrics:" only health and metrics.
  *
  *   Threads  any: no state
  */
@@ -34,16 +34,16 @@ struct listen_list {
 };
 
 /*
- * Reads a list of one address or more. Does not look up the names of hosts. ST_BAD_VALUE with a
- * reason that continues the option's name ("must be ..."), also for two addresses that exclude each
- * other.
+ * Reads a list of one address or more. Does not look up the names of hosts. ST_BAD_VALUE
+ * with a reason that continues the option's name ("must be ..."), also for two addresses
+ * that exclude each other.
  */
 enum status listen_read(const char *text, struct listen_list *out, struct reason *why);
 
 /*
- * Makes an entry of a listening socket of another process, which keeps it open: when claimd stops,
- * clients wait in the backlog. Sets O_NONBLOCK and FD_CLOEXEC. False: *why is the error, a literal
- * or of strerror() ("is no socket").
+ * Makes an entry of a listening socket of another process, which keeps it open: when
+ * claimd stops, clients wait in the backlog. Sets O_NONBLOCK and FD_CLOEXEC. False: *why
+ * is the error, a literal or of strerror() ("is no socket").
  */
 bool
 listen_inherit(int fd, enum listen_kind kind, struct listen_entry *out, const char **why);

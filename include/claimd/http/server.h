@@ -1,10 +1,10 @@
 /*
  * server: libmicrohttpd, with event loops of claimd.
  *
- * The thread that calls server_run() accepts connections, and hands each to the worker with the
- * fewest. A worker is a thread with an epoll set, daemons of libmicrohttpd (external mode: without
- * threads and listening sockets of their own) and an event queue. Handlers run in the worker.
- * docs/architecture.md has the picture.
+ * The thread that calls server_run() accepts connections, and hands each to the worker
+ * with the fewest. A worker is a thread with an epoll set, daemons of libmicrohttpd
+ * (external mode: without threads and listening sockets of their own) and an event queue.
+ * Handlers run in the worker. docs/architecture.md has the picture.
  *
  *   Threads  one thread opens, runs, drains and frees the server; other functions say so
  */
@@ -16,8 +16,8 @@
 struct server; /* opaque */
 
 /*
- * Binds, listens and starts the workers, but does not accept yet. A status other than ST_OK comes
- * with a reason ("address already in use ...").
+ * Binds, listens and starts the workers, but does not accept yet. A status other than
+ * ST_OK comes with a reason ("address already in use ...").
  */
 enum status
 server_open(const struct server_config *config, struct server **out, struct reason *why);
@@ -33,8 +33,8 @@ enum listen_kind server_listen_kind(const struct server *s, size_t index);
 void server_run(struct server *s);
 
 /*
- * Logs one request in `one_in` at level info, and each request that fails with 500 or above at
- * level warn. 0: no requests, and only some of those that fail. Any thread.
+ * Logs one request in `one_in` at level info, and each request that fails with 500 or
+ * above at level warn. 0: no requests, and only some of those that fail. Any thread.
  */
 void server_log_requests(struct server *s, uint64_t one_in);
 
@@ -45,16 +45,17 @@ void server_stop(struct server *s);
 void server_wake(struct server *s);
 
 /*
- * For a watchdog, in one thread while the server is open: server_ask_round() asks each worker for a
- * round of its loop. server_went_round() is true when each has made one, or has ended. Neither
- * waits.
+ * For a watchdog, in one thread while the server is open: server_ask_round() asks each
+ * worker for a round of its loop. server_went_round() is true when each has made one, or
+ * has ended. Neither waits.
  */
 void server_ask_round(struct server *s);
 bool server_went_round(const struct server *s);
 
 /*
- * Closes the listeners, gives requests under way at most drain_ms of real time, and stops the
- * workers. Returns how many requests were cut off. Another server_stop() ends the drain at once.
+ * Closes the listeners, gives requests under way at most drain_ms of real time, and stops
+ * the workers. Returns how many requests were cut off. Another server_stop() ends the
+ * drain at once.
  */
 size_t server_drain(struct server *s, int64_t drain_ms);
 

@@ -1,6 +1,6 @@
 /*
- * server_config: the parts and the limits of a server. All pointers are borrowed for the server's
- * life.
+ * server_config: the parts and the limits of a server. All pointers are borrowed for the
+ * server's life.
  */
 #ifndef CLAIMD_HTTP_SERVER_CONFIG_H
 #define CLAIMD_HTTP_SERVER_CONFIG_H

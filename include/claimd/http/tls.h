@@ -1,14 +1,17 @@
 /*
- * tls: the certificate of a server and its key, which can be replaced while connections come in.
+ * tls: the certificate of a server and its key, which can be replaced while connections
+ * come in.
  *
- * A handshake pins the pair in force when it begins. After a replacement, new handshakes use the
- * new pair, and those under way end with the old one. The last dropped pin frees a pair.
+ * A handshake pins the pair in force when it begins. After a replacement, new handshakes
+ * use the new pair, and those under way end with the old one. The last dropped pin frees
+ * a pair.
  *
  *   Protocol  TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only
  *             (TLS_PRIORITIES; docs/adr/0009-tls.md)
  *   Threads   any; the lock is held for a pointer and a count
  *   Memory    GnuTLS's own, beside the budget
- *   Errors    ST_BAD_VALUE with a reason that names the part ("the key ..."); ST_NO_MEMORY
+ *   Errors    ST_BAD_VALUE with a reason that names the part ("the key ...");
+ *             ST_NO_MEMORY
  */
 #ifndef CLAIMD_HTTP_TLS_H
 #define CLAIMD_HTTP_TLS_H
@@ -29,7 +32,8 @@ enum { TLS_CHAIN_MAX = 16 }; /* certificates of a chain */
 
 struct tls; /* opaque */
 
-/* A chain of certificates and the key of the first certificate. Immutable but for the pins. */
+/* A chain of certificates and the key of the first certificate. Immutable but for the
+ * pins. */
 struct tls_pair {
     struct mem *mem; /* borrowed */
     _Atomic unsigned pins;
@@ -40,8 +44,8 @@ struct tls_pair {
 };
 
 /*
- * Reads a chain (the server's certificate first) and its key, both PEM. The caller has a pin of the
- * new pair.
+ * Reads a chain (the server's certificate first) and its key, both PEM. The caller has a
+ * pin of the new pair.
  */
 enum status tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
                           struct tls_pair **out, struct reason *why);
@@ -50,8 +54,9 @@ enum status tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
 void tls_pair_drop(struct tls_pair *pair);
 
 /*
- * Makes a tls with the pair. Owns the caller's pin, also after a failure. authorities: PEM of the
- * authorities whose certificates clients may send; absent: claimd asks for none.
+ * Makes a tls with the pair. Owns the caller's pin, also after a failure. authorities:
+ * PEM of the authorities whose certificates clients may send; absent: claimd asks for
+ * none.
  */
 enum status tls_new(struct mem *mem, struct tls_pair *pair, struct bytes authorities,
                     struct tls **out, struct reason *why);
@@ -68,22 +73,23 @@ const char *tls_authorities(const struct tls *t);
 /* Pins the pair in force. */
 struct tls_pair *tls_pin(struct tls *t);
 
-/* ------------------------------------------------------------------ certificates of clients */
+/* ----------------------------------------------------------- certificates of clients */
 
-/* Maximum length of all names. Longer names, and names with control characters, are left out. */
+/* Maximum length of all names. Longer names, and names with control characters, are left
+ * out. */
 enum { TLS_CLIENT_CERT_BYTES = 4096 };
 
 /*
- * Writes the names of a certificate (DER), one a line: "dns:worker1.example", "subject:CN=Pages".
- * The last line has no line feed. Returns the length.
+ * Writes the names of a certificate (DER), one a line: "dns:worker1.example",
+ * "subject:CN=Pages". The last line has no line feed. Returns the length.
  */
 size_t tls_client_cert_names(const gnutls_datum_t *der, char text[TLS_CLIENT_CERT_BYTES]);
 
 /*
- * Reads the certificate that a client sent in its handshake. libmicrohttpd 0.9.75 asks for a
- * certificate and does not verify it. So this function checks the authority, the validity and the
- * purpose, a TLS client. Only a good certificate has names. Owned. NULL: the client sent none.
- * Without memory, the result is not good.
+ * Reads the certificate that a client sent in its handshake. libmicrohttpd 0.9.75 asks
+ * for a certificate and does not verify it. So this function checks the authority, the
+ * validity and the purpose, a TLS client. Only a good certificate has names. Owned. NULL:
+ * the client sent none. Without memory, the result is not good.
  */
 struct certificate *tls_client_cert_read(struct mem *mem, gnutls_session_t session);
 void tls_client_cert_free(struct mem *mem, struct certificate *cert);

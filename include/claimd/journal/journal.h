@@ -80,8 +80,8 @@ struct store_log *journal_log(struct journal *j);
 /*
  * The time of a store goes on for as long as the process was down. If the machine was not
  * booted again, its boot id and stopwatch_ns tell how long that was. Otherwise the wall
- * clock does, less the distance that it had from the clock of the store at the last frame.
- * down_ms overrides both. The time never goes back behind the last frame.
+ * clock does, less the distance that it had from the clock of the store at the last
+ * frame. down_ms overrides both. The time never goes back behind the last frame.
  */
 struct journal_recovery {
     uint64_t segments, records, bytes;

@@ -1,6 +1,6 @@
 /*
- * line_list: files with an entry a line, such as tokens, certificates, users and keys. Blank lines and lines
- * that begin with "#" are comments.
+ * line_list: files with an entry a line, such as tokens, certificates, users and keys.
+ * Blank lines and lines that begin with "#" are comments.
  *
  *   Threads  shared_keys: any. The rest: one at a time
  */
@@ -22,8 +22,8 @@ line_is_comment(struct bytes line)
 /* Reads an entry, which is trimmed. Another status than ST_OK ends the reading. */
 typedef enum status line_fn(void *ctx, struct bytes line, struct reason *why);
 
-/* Calls `read` for each entry. Returns its status. *bad_line is the number of the line if that is an error,
- * else 0. */
+/* Calls `read` for each entry. Returns its status. *bad_line is the number of the line if
+ * that is an error, else 0. */
 enum status line_list_read(struct bytes list, line_fn *read, void *ctx, size_t *bad_line,
                            struct reason *why);
 
@@ -38,7 +38,8 @@ struct key_id {
     uint8_t bytes[8];
 };
 
-/* Secret keys. The first one is in use, the others are for what was made with them. Copies must be wiped. */
+/* Secret keys. The first one is in use, the others are for what was made with them.
+ * Copies must be wiped. */
 struct key_ring {
     size_t count;
     struct key {
@@ -69,8 +70,11 @@ void shared_keys_fini(struct shared_keys *keys);
 /* Copies the keys. The caller wipes *out. */
 void shared_keys_copy(struct shared_keys *keys, struct key_ring *out);
 
-/* Replaces the keys by those of a list. ST_BAD_VALUE with a reason, also for too many or no keys (*bad_line is
- * 0 then); other errors of `read`. With an error the keys are unchanged. */
+/*
+ * Replaces the keys by those of a list. ST_BAD_VALUE with a reason, also for too many or
+ * no keys (*bad_line is 0 then); other errors of `read`. With an error the keys are
+ * unchanged.
+ */
 enum status shared_keys_replace(struct shared_keys *keys, struct bytes list, key_fn *read,
                                 size_t *bad_line, struct reason *why);
 

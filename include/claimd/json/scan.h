@@ -129,8 +129,9 @@ struct json_names {
 };
 
 /*
- * Reads the values of members by their names: SCAN_NONE without the member, the last one of
- * several. *seen (NULL: not wanted). ST_BAD_BODY: no object, or no JSON. O(length * count).
+ * Reads the values of members by their names: SCAN_NONE without the member, the last one
+ * of several. *seen (NULL: not wanted). ST_BAD_BODY: no object, or no JSON. O(length *
+ * count).
  */
 enum status json_members_read(struct bytes object, const char *const *names, size_t count,
                               struct json_scan_value *values, struct json_names *seen);

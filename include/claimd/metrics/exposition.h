@@ -4,8 +4,9 @@
  *     PROMETHEUS    text format 0.0.4
  *     OPENMETRICS   OpenMetrics 1.0, if the header Accept asks for it
  *
- * A family consists of a head and its samples. Each family must be written once. A sample has the same
- * name in both formats. Samples of counters end with _total, which the head in OpenMetrics omits.
+ * A family consists of a head and its samples. Each family must be written once. A sample
+ * has the same name in both formats. Samples of counters end with _total, which the head
+ * in OpenMetrics omits.
  *
  *   Cost     O(bytes written)
  *   Errors   if there is no memory, the buffer is marked as failed
@@ -69,10 +70,12 @@ void metric_write(struct exposition *x, enum family_kind kind, const char *name,
 
 void exposition_end(struct exposition *x);
 
-/* A part of the program that has metrics. It is a member of the structure of that part. */
+/* A part of the program that has metrics. It is a member of the structure of that
+ * part. */
 struct metrics_source {
     struct metrics_source *next;
-    /* Writes the families of the part. Any thread, even while others change the counters. */
+    /* Writes the families of the part. Any thread, even while others change the
+     * counters. */
     void (*write)(struct metrics_source *source, struct exposition *x);
 };
 

@@ -1,11 +1,11 @@
 /*
  * redis: a store on Redis Cluster, or on one Redis (docs/adr/0015-redis.md).
  *
- * The cluster has all state, so any number of processes may use it. Operations wait for the network
- * (store.blocks) and for the confirmations of replicas.
+ * The cluster has all state, so any number of processes may use it. Operations wait for
+ * the network (store.blocks) and for the confirmations of replicas.
  *
- *   Errors    as in store/store.h. Operations that change something also return ST_UNCONFIRMED: the change may
- *             have happened
+ *   Errors    as in store/store.h. Operations that change something also return
+ *             ST_UNCONFIRMED: the change may have happened
  *   Threads   any
  *   Memory    responses, and the connections to the primaries
  */
@@ -34,8 +34,8 @@ struct redis_config {
     size_t threads;       /* of the pool; 0: one */
     const char *password; /* replaces that of the URL; or NULL */
     bool test_clock;      /* the time is that of the operations, not that of Redis */
-    /* Gets a sentence about each setting that may lose data, and at most once a second about a request that
-     * Redis could not run; or NULL. */
+    /* Gets a sentence about each setting that may lose data, and at most once a second
+     * about a request that Redis could not run; or NULL. */
     void (*warn)(void *arg, const char *text);
     void *warn_arg;
 };
@@ -53,7 +53,8 @@ extern const struct bucket_bounds redis_times;
 
 void redis_measure(struct store *s, struct redis_metrics *out);
 
-/* The names and versions of the servers when the store was opened: "Redis 7.0.15, Valkey 9.1.2". */
+/* The names and versions of the servers when the store was opened: "Redis 7.0.15, Valkey
+ * 9.1.2". */
 const char *redis_servers(struct store *s);
 
 /* Checks a URL for redis_open(). ST_BAD_VALUE with a reason. */

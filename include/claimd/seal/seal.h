@@ -1,16 +1,18 @@
 /*
  * seal: encrypts and decrypts the bodies of messages (docs/adr/0012-encryption.md).
  *
- * An encrypted (sealed) body contains all that is needed to decrypt it, except the key. A store needs to know
- * only its first byte, with which no JSON text begins:
+ * An encrypted (sealed) body contains all that is needed to decrypt it, except the key. A
+ * store needs to know only its first byte, with which no JSON text begins:
  *
  *     mark 1 | key id 8 | salt 16 | number 8 | AES-256-GCM of the body | tag 16
  *
- * The key of a body is HKDF-SHA-256 of a master key and the salt. The nonce is the number, which counts the
- * bodies of the salt. A new salt is drawn at the start, with new keys, and after 2^30 bodies. The fields before
- * the body, the project, and the kind of the queue are authenticated.
+ * The key of a body is HKDF-SHA-256 of a master key and the salt. The nonce is the
+ * number, which counts the bodies of the salt. A new salt is drawn at the start, with new
+ * keys, and after 2^30 bodies. The fields before the body, the project, and the kind of
+ * the queue are authenticated.
  *
- * The first of several master keys encrypts, and all of them decrypt. A master key has 32 bytes:
+ * The first of several master keys encrypts, and all of them decrypt. A master key has 32
+ * bytes:
  *
  *     # a key on each line
  *     64 hexadecimal digits, or 44 characters of base64
@@ -41,8 +43,11 @@ struct seal_scope {
     uint32_t kind;
 };
 
-/* Reports failures, from any thread. ST_NO_KEY: the key with this id is missing, once for each. ST_DAMAGED: the
- * body could not be decrypted with this key; the 1st, 2nd, 4th, 8th ... time. */
+/*
+ * Reports failures, from any thread. ST_NO_KEY: the key with this id is missing, once for
+ * each. ST_DAMAGED: the body could not be decrypted with this key; the 1st, 2nd, 4th, 8th
+ * ... time.
+ */
 typedef void
 seal_trouble_fn(void *arg, enum status st, const char key_id[SEAL_KEY_ID_DIGITS + 1],
                 struct bytes project);
@@ -60,8 +65,8 @@ struct seal; /* opaque */
 enum status seal_new(const struct seal_config *config, struct seal **out);
 void seal_free(struct seal *s);
 
-/* Replaces the keys by those of a text of lines. ST_BAD_VALUE: *bad_line is invalid (0: there is no key), with
- * a reason. ST_NO_MEMORY. With an error the keys are unchanged. */
+/* Replaces the keys by those of a text of lines. ST_BAD_VALUE: *bad_line is invalid (0:
+ * there is no key), with a reason. ST_NO_MEMORY. With an error the keys are unchanged. */
 enum status
 seal_replace(struct seal *s, struct bytes list, size_t *bad_line, struct reason *why);
 
@@ -71,8 +76,11 @@ void seal_swap(struct seal *s, struct seal *with);
 /* True if there is a key. */
 bool seal_ready(struct seal *s);
 
-/* Encrypts a body: writes body.len + SEAL_OVERHEAD bytes. ST_NO_KEY: there is no key. ST_UNAVAILABLE: the
- * system has no random bytes. ST_BAD_VALUE: the project is too long. ST_NO_MEMORY. */
+/*
+ * Encrypts a body: writes body.len + SEAL_OVERHEAD bytes. ST_NO_KEY: there is no key.
+ * ST_UNAVAILABLE: the system has no random bytes. ST_BAD_VALUE: the project is too long.
+ * ST_NO_MEMORY.
+ */
 enum status
 seal_close(struct seal *s, const struct seal_scope *scope, struct bytes body, char *to);
 
@@ -89,8 +97,11 @@ seal_open_len(struct bytes sealed)
     return sealed.len < SEAL_OVERHEAD ? 0 : sealed.len - SEAL_OVERHEAD;
 }
 
-/* Decrypts a body: writes seal_open_len() bytes. ST_NO_KEY: its key is missing. ST_DAMAGED: the body was
- * changed, truncated, or is of another scope; only zeros are written. ST_NO_MEMORY. */
+/*
+ * Decrypts a body: writes seal_open_len() bytes. ST_NO_KEY: its key is missing.
+ * ST_DAMAGED: the body was changed, truncated, or is of another scope; only zeros are
+ * written. ST_NO_MEMORY.
+ */
 enum status
 seal_open(struct seal *s, const struct seal_scope *scope, struct bytes sealed, char *to);
 

@@ -1,16 +1,17 @@
 /*
- * store/key: the Idempotency-Key of an operation (docs/api.md 27, promise "one key, one effect").
+ * store/key: the Idempotency-Key of an operation (docs/api.md 27, promise "one key, one
+ * effect").
  *
- * An operation with a key happens once within the window of the store. Called again with the
- * same key, on the same queue, it has no effect and returns the result of the first call. The
- * store keeps the key in the same step as the effect. An operation that had no effect, because
- * it failed or found no message, keeps no key.
+ * An operation with a key happens once within the window of the store. Called again with
+ * the same key, on the same queue, it has no effect and returns the result of the first
+ * call. The store keeps the key in the same step as the effect. An operation that had no
+ * effect, because it failed or found no message, keeps no key.
  *
  *     message_post   returns the ids of the first call
  *     claim_create   returns the claim as claim_get() does. ST_KEY_ENDED: it has ended
  *     message_pop    returns the messages of the first call
- *     claim_finish   returns the results of the first call, with the ids of its posts. On Redis
- *                    the posts are `pending`
+ *     claim_finish   returns the results of the first call, with the ids of its posts. On
+ *                    Redis the posts are `pending`
  *
  *     ST_KEY_REUSED  the key belongs to another operation, or to one with another digest
  *     ST_KEYS_FULL   the project has as many keys as the store has free places

@@ -37,9 +37,11 @@ struct store_log {
     enum status (*reserve)(struct store_log *log, enum store_change_kind kind,
                            bool checkpoint, size_t count, size_t bytes, size_t *space);
 
-    /* Appends a change, with those that follow it by `then`, all of which *space was reserved
-     * for and no more than `largest`. *space shrinks by what they took. Returns the LSN of the
-     * last one; 0: no response waits. */
+    /*
+     * Appends a change, with those that follow it by `then`, all of which *space was
+     * reserved for and no more than `largest`. *space shrinks by what they took. Returns
+     * the LSN of the last one; 0: no response waits.
+     */
     uint64_t (*append)(struct store_log *log, struct store_change *change, size_t *space);
 
     /* Returns reserved space that was not used. */
@@ -51,7 +53,8 @@ struct store_log {
     /* Starts a commit of all changes that were appended so far. */
     void (*flush)(struct store_log *log);
 
-    /* Notifies the listener (STORE_READY) whenever the durability of an LSN may have changed. */
+    /* Notifies the listener (STORE_READY) whenever the durability of an LSN may have
+     * changed. */
     void (*listen)(struct store_log *log, struct store_listener *listener);
     void (*unlisten)(struct store_log *log, struct store_listener *listener);
 };

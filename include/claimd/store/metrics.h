@@ -29,7 +29,8 @@ enum store_counter {
     STORE_COUNT_NOTIFIED,      /* delivered to a subscriber */
     STORE_COUNT_FAILED,        /* failed tries of a delivery */
     STORE_COUNT_PERMANENT_FAILURES, /* permanent failures of deliveries */
-    STORE_COUNT_FEED_DROPPED, /* dropped from a feed before the delivery; per subscriber */
+    /* Dropped from a feed before the delivery; per subscriber. */
+    STORE_COUNT_FEED_DROPPED,
     STORE_COUNT_QUEUES_MADE,
     STORE_COUNT_QUEUES_GONE,
     STORE_COUNTERS

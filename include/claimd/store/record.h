@@ -123,7 +123,8 @@ struct store_subscription_record {
 
 /* A change, for a log. Its pointers are valid during the call. */
 struct store_change {
-    /* The next change of a group, which a crash undoes as a whole or not at all; NULL: none. */
+    /* The next change of a group, which a crash undoes as a whole or not at all; NULL:
+     * none. */
     struct store_change *then;
     enum store_change_kind kind;
     bool checkpoint; /* part of a checkpoint: QUEUE, STATE, FEED, SUBSCRIPTION */

@@ -1,13 +1,15 @@
 /*
- * store/sampler: one hour of history of the queues that /metrics shows, and a line of the log for each
- * of them in which messages expired unread or were dead-lettered.
+ * store/sampler: one hour of history of the queues that /metrics shows, and a line of the
+ * log for each of them in which messages expired unread or were dead-lettered.
  *
- * The sampler reads the metrics of these queues every 5 seconds of the store's clock. It keeps the last
- * 720 samples of each queue. Once a minute it logs what happened since the last time.
+ * The sampler reads the metrics of these queues every 5 seconds of the store's clock. It
+ * keeps the last 720 samples of each queue. Once a minute it logs what happened since the
+ * last time.
  *
  *   Cost     each 5 s: one store_queue_metrics() for each shown queue
- *   Memory   for each shown queue about 500 bytes, and 2.6 KiB for each 5 minutes in which it had
- *            messages: at most 32 KiB. If the budget does not admit that, a queue loses its history
+ *   Memory   for each shown queue about 500 bytes, and 2.6 KiB for each 5 minutes in
+ *            which it had messages: at most 32 KiB. If the budget does not admit that, a
+ *            queue loses its history
  *   Threads  any; sampler_start() makes one of its own that calls sampler_tick()
  */
 #ifndef CLAIMD_STORE_SAMPLER_H
@@ -54,16 +56,17 @@ enum status sampler_start(struct sampler *s);
 /* Ends the thread and frees s. NULL is fine. */
 void sampler_close(struct sampler *s);
 
-/* Takes a sample if the clock has reached its time. No effect while another thread does so. */
+/* Takes a sample if the clock has reached its time. No effect while another thread does
+ * so. */
 void sampler_tick(struct sampler *s);
 
-/* The time of the next sample. If the clock goes on to until_ms at once, the first sample that is less
- * than an hour old then. */
+/* The time of the next sample. If the clock goes on to until_ms at once, the first sample
+ * that is less than an hour old then. */
 int64_t sampler_next_ms(const struct sampler *s, int64_t until_ms);
 
 /*
- * Copies the samples of a queue, oldest first, into space for SAMPLER_SAMPLES. Returns their number.
- * ST_NOT_FOUND: the queue has no history.
+ * Copies the samples of a queue, oldest first, into space for SAMPLER_SAMPLES. Returns
+ * their number. ST_NOT_FOUND: the queue has no history.
  */
 enum status sampler_read(struct sampler *s, const struct store_queue *where,
                          struct store_sample *out, size_t *count);

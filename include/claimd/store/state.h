@@ -10,7 +10,8 @@
  *             between two slices
  *   Ids       messages, claims and subscriptions keep them. A claim gets a new, larger
  *             fencing token
- *   Times     stay as they were. If a caller applies a slice at another time, it shifts them
+ *   Times     stay as they were. If a caller applies a slice at another time, it shifts
+ *             them
  *   Not read  messages that subscribers have still to receive: an applied subscription
  *   starts behind all messages
  *
@@ -140,7 +141,8 @@ typedef void store_checkpoint_begin_fn(struct store *s);
  */
 typedef enum status store_checkpoint_fn(struct store *s, bool *done);
 
-/* One function for each operation, of the type store_NAME_fn. A store without a log has the first three. */
+/* One function for each operation, of the type store_NAME_fn. A store without a log has
+ * the first three. */
 #define STORE_STATE_OPERATIONS(X)                                                        \
     X(read)                                                                              \
     X(records_release)                                                                   \
@@ -161,7 +163,8 @@ struct store_state_vtable {
 
 #undef STORE_STATE_OPERATION
 
-/* store_read(s, op, queue, records) is s->state->read(...). `s` must have no side effects. */
+/* store_read(s, op, queue, records) is s->state->read(...). `s` must have no side
+ * effects. */
 #define store_read(s, ...)             ((s)->state->read((s), __VA_ARGS__))
 #define store_apply(s, ...)            ((s)->state->apply((s), __VA_ARGS__))
 #define store_replay(s, change)        ((s)->state->replay((s), (change)))

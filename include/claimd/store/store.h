@@ -111,8 +111,8 @@ typedef enum status store_queue_purge_fn(STORE_OF_QUEUE, enum store_purge what);
 /*
  * Stores all messages or none, in order, and sets ids[count]. ST_TOO_LARGE: request_bytes
  * exceeds the queue's limit. ST_BEYOND_LOG: the log does not take so much at once
- * (op->log_most). ST_NOT_FOUND: see create_queue. ST_PAUSED: posts to the queue are paused. ST_NOT_SEALED: the queue's settings
- * have `encrypt`, and a body is not sealed.
+ * (op->log_most). ST_NOT_FOUND: see create_queue. ST_PAUSED: posts to the queue are
+ * paused. ST_NOT_SEALED: the queue's settings have `encrypt`, and a body is not sealed.
  */
 typedef enum status store_message_post_fn(STORE_OF_QUEUE, const struct store_post *post,
                                           struct store_id *ids);
@@ -135,7 +135,8 @@ typedef enum status store_message_get_fn(STORE_OF_QUEUE, const struct bytes *ids
 enum store_delete_rule {
     STORE_DELETE_ANY,   /* claimed or not */
     STORE_DELETE_READY, /* ST_CLAIMED: a claim holds a message */
-    STORE_DELETE_HELD /* ST_CLAIMED: an unnamed claim holds a message. ST_NOT_CLAIMED: no claim holds it, or no named claim is live */
+    STORE_DELETE_HELD /* ST_CLAIMED: an unnamed claim holds a message. ST_NOT_CLAIMED: no
+                       * claim holds it, or no named claim is live */
 };
 
 struct store_delete {
@@ -159,8 +160,8 @@ store_message_pop_fn(STORE_OF_QUEUE, size_t limit, struct store_batch *out);
 
 /*
  * Claims up to `limit` messages, oldest first. An empty batch without claim_id: there was
- * no ready message, and no claim was made. With op->waiter: see store/waiter.h. A caller that
- * cannot pass the messages on releases the claim (STORE_NOT_SEEN).
+ * no ready message, and no claim was made. With op->waiter: see store/waiter.h. A caller
+ * that cannot pass the messages on releases the claim (STORE_NOT_SEEN).
  *
  * out->claim_number is the fencing token (docs/worker.md): larger than that of any
  * earlier claim in a queue of this name, even if the queue was deleted and made again.
@@ -184,8 +185,8 @@ typedef enum status store_claim_list_fn(STORE_OF_QUEUE, struct store_claim_page 
 enum store_release {
     STORE_RELEASED, /* its worker releases it */
     STORE_NOT_SENT, /* its response was not sent completely */
-    STORE_NOT_SEEN /* no byte of its response was sent: its deliveries do not count towards
-                       the queue's max_claim_count */
+    STORE_NOT_SEEN  /* no byte of its response was sent: its deliveries do not count
+                    * towards the queue's max_claim_count */
 };
 
 static inline enum store_counter
@@ -241,15 +242,16 @@ struct store_finish {
 };
 
 /*
- * Ends the work on messages of a claim, and posts messages, in one step, which a crash undoes
- * as a whole or not at all. A released message is delayed, then ready at its old place. If it has
- * been claimed max_claim_count times, it is dead-lettered instead, if that is possible now. The
- * rest of its life does not run during the delay. Messages that are not named stay claimed. A
- * claim that holds no message afterwards is over, and is not renewed.
+ * Ends the work on messages of a claim, and posts messages, in one step, which a crash
+ * undoes as a whole or not at all. A released message is delayed, then ready at its old
+ * place. If it has been claimed max_claim_count times, it is dead-lettered instead, if
+ * that is possible now. The rest of its life does not run during the delay. Messages that
+ * are not named stay claimed. A claim that holds no message afterwards is over, and is
+ * not renewed.
  *
- * ST_NOT_CLAIMED: an item is not held, if `atomic`; see `held`. ST_NOT_FOUND: there is no such
- * claim, and the former does not apply. ST_CONFLICT: the queue has no dead-letter queue. Of a post: as
- * store_message_post(), with failed_post.
+ * ST_NOT_CLAIMED: an item is not held, if `atomic`; see `held`. ST_NOT_FOUND: there is no
+ * such claim, and the former does not apply. ST_CONFLICT: the queue has no dead-letter
+ * queue. Of a post: as store_message_post(), with failed_post.
  */
 typedef enum status store_claim_finish_fn(STORE_OF_QUEUE, struct store_finish *finish);
 
@@ -275,10 +277,10 @@ struct store_redriven {
 };
 
 /*
- * Puts back ready dead letters of the queue, a slice for one target, which is made if it does
- * not exist. A message keeps its id, gets a new place at the end of the target, and lives at
- * least as long as a new one. ST_CONFLICT: the target is the queue itself. ST_NOT_FOUND: there
- * is no queue. ST_PROJECT_QUEUES.
+ * Puts back ready dead letters of the queue, a slice for one target, which is made if it
+ * does not exist. A message keeps its id, gets a new place at the end of the target, and
+ * lives at least as long as a new one. ST_CONFLICT: the target is the queue itself.
+ * ST_NOT_FOUND: there is no queue. ST_PROJECT_QUEUES.
  */
 typedef enum status
 store_redrive_fn(STORE_OF_QUEUE, struct store_redrive *which, struct store_redriven *out);
@@ -360,8 +362,8 @@ store_metrics_fn(struct store *s, struct store_op *op, struct store_metrics *out
 typedef enum status store_queue_metrics_fn(struct store *s, struct store_op *op,
                                            size_t *at, struct store_queue_metrics *out);
 
-/* A slice of a walk through all queues, with their contents. O(survey->limit). The numbers need not
- * be durable, so op->lsn does not change. */
+/* A slice of a walk through all queues, with their contents. O(survey->limit). The
+ * numbers need not be durable, so op->lsn does not change. */
 typedef enum status
 store_queue_survey_fn(struct store *s, struct store_op *op, struct store_survey *survey);
 
@@ -389,7 +391,8 @@ typedef void store_subscriptions_release_fn(const struct store *s,
 
 /* ------------------------------------------------------------------ calling */
 
-/* One function for each operation, of the type store_NAME_fn; an implementation embeds `struct store` first. */
+/* One function for each operation, of the type store_NAME_fn; an implementation embeds
+ * `struct store` first. */
 #define STORE_OPERATIONS(X)                                                              \
     X(queue_create)                                                                      \
     X(queue_get)                                                                         \
@@ -448,7 +451,8 @@ struct store {
     bool blocks; /* operations may wait for more than a lock; see Blocking */
 };
 
-/* Calls an operation: store_ping(s, op) is s->vtable->ping(s, visit). `s` must have no side effects. */
+/* Calls an operation: store_ping(s, op) is s->vtable->ping(s, visit). `s` must have no
+ * side effects. */
 #define store_queue_create(s, ...)   ((s)->vtable->queue_create((s), __VA_ARGS__))
 #define store_queue_get(s, ...)      ((s)->vtable->queue_get((s), __VA_ARGS__))
 #define store_queue_update(s, ...)   ((s)->vtable->queue_update((s), __VA_ARGS__))

@@ -1,9 +1,11 @@
 /*
- * store/subscription: subscribers that get each message posted to a queue, and their progress.
+ * store/subscription: subscribers that get each message posted to a queue, and their
+ * progress.
  *
- * A queue with subscriptions keeps a log of its posts, its feed. A subscription has a cursor in
- * the feed. The cost of a post does not depend on the number of subscriptions. A delivery never
- * changes the message, which may be claimed and deleted before (docs/adr/0011-subscriptions.md).
+ * A queue with subscriptions keeps a log of its posts, its feed. A subscription has a
+ * cursor in the feed. The cost of a post does not depend on the number of subscriptions.
+ * A delivery never changes the message, which may be claimed and deleted before
+ * (docs/adr/0011-subscriptions.md).
  *
  *         subscribed, a post          store_delivery_next()
  *     rests  --------------------->  due  ------------------> leased
@@ -13,10 +15,13 @@
  *       |     ^------------------------ FAILED, BACKED_OFF -------+
  *       +-------------------- nothing more in the feed -----------+
  *
- *   Order      a subscription gets the messages of its queue in their order, one at a time
- *   At least   once: a delivery that was leased when the server was killed is leased again
- *   Bounded    a feed has at most engine_config.feed_bytes, and an entry lives no longer than its
- *              message would. An entry that goes before its delivery is dropped and counted
+ *   Order      a subscription gets the messages of its queue in their order, one at a
+ *              time
+ *   At least   once: a delivery that was leased when the server was killed is leased
+ *              again
+ *   Bounded    a feed has at most engine_config.feed_bytes, and an entry lives no longer
+ *              than its message would. An entry that goes before its delivery is dropped
+ *              and counted
  *   Confirmed  if confirmation is required, a subscription gets notices only until it is
  *              confirmed, and then the messages that are posted from then on
  */

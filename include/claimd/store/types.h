@@ -43,8 +43,8 @@ store_id_bytes(const struct store_id *id)
 }
 
 /*
- * The form of ids: 24 hexadecimal digits in lower case, of which the first is a letter. The last
- * twelve of a claim's or a subscription's id are its number in its queue.
+ * The form of ids: 24 hexadecimal digits in lower case, of which the first is a letter.
+ * The last twelve of a claim's or a subscription's id are its number in its queue.
  */
 bool store_id_good(struct bytes text);
 uint64_t store_id_number(const struct store_id *id);
@@ -227,9 +227,9 @@ struct store_batch {
 /*
  * A pop deletes its messages, so its caller must be able to pass them on.
  *
- * The caller sets `capacity` to the bytes of bodies that it can pass on (0: any number). If
- * the messages have more, the pop takes none, returns ST_OVER_CAPACITY, and sets `capacity`
- * to their size.
+ * The caller sets `capacity` to the bytes of bodies that it can pass on (0: any number).
+ * If the messages have more, the pop takes none, returns ST_OVER_CAPACITY, and sets
+ * `capacity` to their size.
  *
  * The caller can pass on an encrypted body only after it has decrypted it, which may
  * fail. So it sets `opened` to the messages that it has decrypted (NULL: it takes bodies

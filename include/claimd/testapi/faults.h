@@ -1,9 +1,10 @@
 /*
  * testapi/faults: rules that inject faults into requests (docs/api.md 23.7).
  *
- * A rule names the requests that it matches, and to which of them its fault applies. It counts both.
- * Only the first rule that matches a request counts it, even if its fault does not apply. A rule that is
- * used up matches no more. A new list replaces all rules at once.
+ * A rule names the requests that it matches, and to which of them its fault applies. It
+ * counts both. Only the first rule that matches a request counts it, even if its fault
+ * does not apply. A rule that is used up matches no more. A new list replaces all rules
+ * at once.
  *
  *   Bounds   FAULT_RULES_MOST rules
  *   Cost     faults_strike() O(rules); one load without rules
@@ -37,7 +38,8 @@ struct fault {
     int64_t ms, bytes, seconds;
 };
 
-/* Properties of a request. In a rule, an absent one matches any. Clients are compared without case. */
+/* Properties of a request. In a rule, an absent one matches any. Clients are compared
+ * without case. */
 struct fault_match {
     struct bytes action, method, queue, project, client;
 };

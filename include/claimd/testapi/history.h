@@ -1,12 +1,13 @@
 /*
  * testapi/history: the events of a server with the test API, in order (docs/api.md 23.5).
  *
- * The log of the store adds an entry for each change, under the lock of the change. So the entries of a
- * queue are in the order of its changes. The API adds entries for refused requests and for messages that
- * it showed.
+ * The log of the store adds an entry for each change, under the lock of the change. So
+ * the entries of a queue are in the order of its changes. The API adds entries for
+ * refused requests and for messages that it showed.
  *
- *   Bounds   HISTORY_MOST entries, and HISTORY_BYTES of memory. Beyond, the oldest are dropped. `lost` counts
- *            them, and entries that were not added because there was no memory
+ *   Bounds   HISTORY_MOST entries, and HISTORY_BYTES of memory. Beyond, the oldest are
+ *            dropped. `lost` counts them, and entries that were not added because there
+ *            was no memory
  *   Cost     adding O(length of the entry); reading O(entries read)
  *   Threads  any
  */
@@ -85,7 +86,8 @@ void history_add(struct history *h, const struct history_entry *entry);
 /* Number of the latest entry. 0: there was none. */
 uint64_t history_last(struct history *h);
 
-/* Number of the latest entry with one of the events from `first` to `last`. 0: there was none. */
+/* Number of the latest entry with one of the events from `first` to `last`. 0: there was
+ * none. */
 uint64_t
 history_last_of(struct history *h, enum history_event first, enum history_event last);
 
@@ -96,8 +98,8 @@ uint64_t history_lost(struct history *h);
 uint64_t history_missing(struct history *h, uint64_t since);
 
 /*
- * Visits the entries with numbers above `since`, oldest first, until `visit` returns false. The history
- * calls it under its lock, so it must only copy.
+ * Visits the entries with numbers above `since`, oldest first, until `visit` returns
+ * false. The history calls it under its lock, so it must only copy.
  */
 typedef bool history_visit_fn(void *ctx, const struct history_entry *entry);
 void history_read(struct history *h, uint64_t since, history_visit_fn *visit, void *ctx);
@@ -109,10 +111,10 @@ void history_unwatch(struct history *h, struct store_listener *listener);
 /* ------------------------------------------------------------------ leaks */
 
 /*
- * Leaks are claims and messages that tests left behind (docs/api.md 23.8). The store knows the live
- * claims, and the messages that no client ever claimed. The history knows the clients, and the messages
- * that a client read, as far as it reaches back. If the entries of a message were dropped, the message
- * counts as never read.
+ * Leaks are claims and messages that tests left behind (docs/api.md 23.8). The store
+ * knows the live claims, and the messages that no client ever claimed. The history knows
+ * the clients, and the messages that a client read, as far as it reaches back. If the
+ * entries of a message were dropped, the message counts as never read.
  */
 
 /* X(NAME, text) */
@@ -141,12 +143,13 @@ struct leak {
 };
 
 /*
- * Looks up suspects in the history. The caller sets the kind to CLAIM for a live claim, or to UNREAD for
- * a message that was never claimed in its queue, and at_ms to the time in the store. The function sets
- * the client and the time, and may change UNREAD to DEAD_LETTER or NONE. Texts belong to the arena.
- * ST_NO_MEMORY.
+ * Looks up suspects in the history. The caller sets the kind to CLAIM for a live claim,
+ * or to UNREAD for a message that was never claimed in its queue, and at_ms to the time
+ * in the store. The function sets the client and the time, and may change UNREAD to
+ * DEAD_LETTER or NONE. Texts belong to the arena. ST_NO_MEMORY.
  *
- *   Cost   O(suspects + all ids in the history); holds the lock for a slice of the history at a time
+ *   Cost   O(suspects + all ids in the history); holds the lock for a slice of the
+ *          history at a time
  */
 enum status
 leak_look_up(struct history *h, struct arena *arena, struct leak *suspects, size_t count);

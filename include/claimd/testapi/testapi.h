@@ -1,12 +1,13 @@
 /*
- * testapi: the test API of a server with `ci` (docs/ci.md): a clock that tests move, a history of
- * events, and rules that inject faults.
+ * testapi: the test API of a server with `ci` (docs/ci.md): a clock that tests move, a
+ * history of events, and rules that inject faults.
  *
- * The test API is a log of the store. It records each change in the history, and forwards the change to
- * the journal if there is one. It owns the clock of the store. Without `ci`, no test API exists, and it
- * costs nothing.
+ * The test API is a log of the store. It records each change in the history, and forwards
+ * the change to the journal if there is one. It owns the clock of the store. Without
+ * `ci`, no test API exists, and it costs nothing.
  *
- *   Memory   of the account given to testapi_new(); see history.h and faults.h for the bounds
+ *   Memory   of the account given to testapi_new(); see history.h and faults.h for the
+ *            bounds
  *   Threads  any, except for testapi_new(), testapi_attach() and testapi_free()
  */
 #ifndef CLAIMD_TESTAPI_TESTAPI_H
@@ -32,12 +33,12 @@ struct clock *testapi_clock(struct testapi *testapi);
 struct history *testapi_history(struct testapi *testapi);
 struct faults *testapi_faults(struct testapi *testapi);
 
-/* The log for the store. It forwards all calls to `log`, unless that is NULL. Call it again with the
- * same log if log->largest has changed. */
+/* The log for the store. It forwards all calls to `log`, unless that is NULL. Call it
+ * again with the same log if log->largest has changed. */
 struct store_log *testapi_log(struct testapi *testapi, struct store_log *log);
 
-/* Sets the store, and its sampler (NULL: none), which samples while the clock moves. After each move of
- * the clock, the test API calls moved(ctx), on any thread. */
+/* Sets the store, and its sampler (NULL: none), which samples while the clock moves.
+ * After each move of the clock, the test API calls moved(ctx), on any thread. */
 void testapi_attach(struct testapi *testapi, struct store *store, struct sampler *sampler,
                     void (*moved)(void *ctx), void *ctx);
 
@@ -57,31 +58,33 @@ void testapi_time(const struct testapi *testapi, struct testapi_time *out);
 void testapi_freeze(struct testapi *testapi, bool stop);
 
 /*
- * Moves the clock one step towards until_ms: to the next deadline of the store, or by a slice of what is
- * due. True once the clock is there and everything due has happened. Otherwise the caller calls it
- * again. Between two steps, each notified waiter has retried its operation.
+ * Moves the clock one step towards until_ms: to the next deadline of the store, or by a
+ * slice of what is due. True once the clock is there and everything due has happened.
+ * Otherwise the caller calls it again. Between two steps, each notified waiter has
+ * retried its operation.
  *
- * If `since` is not UINT64_MAX, the move also ends when the history has an event caused by time with a
- * number above `since`.
+ * If `since` is not UINT64_MAX, the move also ends when the history has an event caused
+ * by time with a number above `since`.
  */
 bool testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since);
 
-/* Begins to replace the whole state of the store. False if another request replaces it now. */
+/* Begins to replace the whole state of the store. False if another request replaces it
+ * now. */
 bool testapi_begin_load(struct testapi *testapi);
 void testapi_end_load(struct testapi *testapi);
 
 /* ------------------------------------------------------------------ waiters */
 
 /*
- * The store notifies a waiting request, and the request retries its operation a moment later. A
- * testapi_waiter is a listener between the two. It counts the notified requests that have not retried
- * yet. Meanwhile the clock does not move.
+ * The store notifies a waiting request, and the request retries its operation a moment
+ * later. A testapi_waiter is a listener between the two. It counts the notified requests
+ * that have not retried yet. Meanwhile the clock does not move.
  */
 struct testapi_waiter;
 
 /*
- * Makes a waiter for a request of this project, owned. Its listener forwards each notification to
- * `inner`, which is borrowed. NULL without memory.
+ * Makes a waiter for a request of this project, owned. Its listener forwards each
+ * notification to `inner`, which is borrowed. NULL without memory.
  */
 struct testapi_waiter *testapi_waiter_new(struct testapi *testapi, struct bytes project,
                                           struct store_listener *inner);
@@ -91,7 +94,8 @@ struct store_listener *testapi_waiter_listener(struct testapi_waiter *waiter);
 void testapi_waiter_free(struct testapi_waiter *waiter);
 
 /*
- * The request retries. True if it was notified. Call testapi_waiter_end_retry() after the retry then.
+ * The request retries. True if it was notified. Call testapi_waiter_end_retry() after the
+ * retry then.
  */
 bool testapi_waiter_begin_retry(struct testapi_waiter *waiter);
 void testapi_waiter_end_retry(struct testapi *testapi);

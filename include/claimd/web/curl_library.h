@@ -1,6 +1,6 @@
 /*
- * curl_library: loads libcurl when it is first needed, and sets the options that all transfers of the server
- * share.
+ * curl_library: loads libcurl when it is first needed, and sets the options that all
+ * transfers of the server share.
  *
  * Linking libcurl would cost each server 3 ms at the start, 7 MB and 30 libraries.
  *
@@ -44,8 +44,8 @@ struct curl_library {
 
 #undef CURL_MEMBER
 
-/* Loads libcurl, with any TLS library, until the process ends. One thread at a time. ST_UNAVAILABLE: something
- * is missing, with a reason. */
+/* Loads libcurl, with any TLS library, until the process ends. One thread at a time.
+ * ST_UNAVAILABLE: something is missing, with a reason. */
 enum status curl_library_load(struct curl_library *out, struct reason *why);
 
 /* Appends a copy of the line. False: no memory, the list is unchanged. */
@@ -61,8 +61,11 @@ struct curl_transfer {
     size_t head; /* bytes of the head of the response. More than 64 KB end the transfer */
 };
 
-/* Sets the options of a transfer: no proxies and redirects, verified certificates. *t must not move until the
- * transfer has ended. False: libcurl lacks an option, or has no memory. */
+/*
+ * Sets the options of a transfer: no proxies and redirects, verified certificates. *t
+ * must not move until the transfer has ended. False: libcurl lacks an option, or has no
+ * memory.
+ */
 bool
 curl_transfer_setup(const struct curl_library *l, CURL *handle, struct curl_transfer *t);
 

@@ -97,9 +97,9 @@ release_unseen(struct context *ctx, struct store_batch *batch)
 }
 
 /*
- * Claims messages, and prepares the response. If memory is short, it claims fewer: these are better
- * than none, because workers free memory. A claim with an Idempotency-Key stays, since the client
- * repeats its request to get it.
+ * Claims messages, and prepares the response. If memory is short, it claims fewer: these
+ * are better than none, because workers free memory. A claim with an Idempotency-Key
+ * stays, since the client repeats its request to get it.
  */
 static enum status
 claim_messages(struct context *ctx, const struct message_form *form,
@@ -125,7 +125,8 @@ claim_messages(struct context *ctx, const struct message_form *form,
     }
 }
 
-/* Reads the terms and the limit, which some SDKs send in the body. The parameter has priority. */
+/* Reads the terms and the limit, which some SDKs send in the body. The parameter has
+ * priority. */
 static enum status
 read_claim(struct context *ctx, struct decoded_terms *out)
 {
@@ -146,7 +147,8 @@ read_claim(struct context *ctx, struct decoded_terms *out)
     return ST_OK;
 }
 
-/* Claims messages of the context's queue, the request's i-th. *made: it wrote the response. */
+/* Claims messages of the context's queue, the request's i-th. *made: it wrote the
+ * response. */
 static enum status
 claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool *made)
 {

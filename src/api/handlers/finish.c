@@ -31,8 +31,9 @@ static const char *const member_names[MEMBERS] = {"delete", "release", "dead_let
                                                   "post",   "renew",   "atomic"};
 
 /*
- * The action of the plain request for each part. A renewal needs that of the route. The plain way into the
- * dead-letter queue is to release a message until it was delivered too often.
+ * The action of the plain request for each part. A renewal needs that of the route. The
+ * plain way into the dead-letter queue is to release a message until it was delivered too
+ * often.
  */
 static const enum action part_actions[] = {[DELETE] = ACTION_MESSAGES_DELETE,
                                            [RELEASE] = ACTION_CLAIMS_DELETE,
@@ -131,7 +132,8 @@ read_reason(struct decoded_finish *f, const char *list,
     return ST_OK;
 }
 
-/* Reads {"id": ..., "delay": ..., "reason": ..., "counted": ...}, or only the id as a string. */
+/* Reads {"id": ..., "delay": ..., "reason": ..., "counted": ...}, or only the id as a
+ * string. */
 static enum status
 read_item(struct decoded_finish *f, size_t which, const struct json_scan_value *value,
           struct store_finish_item *out)

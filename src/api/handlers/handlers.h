@@ -1,8 +1,9 @@
 /*
- * handlers: the handlers of the routes, for all versions. ctx->version has the differences in form.
+ * handlers: the handlers of the routes, for all versions. ctx->version has the
+ * differences in form.
  *
- * A handler reads and checks its whole input, calls the store once where that is possible, and
- * writes the response.
+ * A handler reads and checks its whole input, calls the store once where that is
+ * possible, and writes the response.
  *
  *   Threads  any; a context belongs to one call
  */
@@ -43,14 +44,14 @@ handler_fn handle_message_delete_many;
 handler_fn handle_message_pop;
 
 /*
- * Makes the checksums of a post, once. To make them for each listing, a page of a few long bodies
- * would take a second. NULL without the option.
+ * Makes the checksums of a post, once. To make them for each listing, a page of a few
+ * long bodies would take a second. NULL without the option.
  */
 enum status post_checksums(struct context *ctx, const struct decoded_post *post,
                            const struct store_checksum **out);
 
-/* Replaces the drafts of a post to the context's queue by ones with encrypted bodies. ST_NO_KEY,
- * explained; ST_NO_MEMORY. */
+/* Replaces the drafts of a post to the context's queue by ones with encrypted bodies.
+ * ST_NO_KEY, explained; ST_NO_MEMORY. */
 enum status post_encrypt(struct context *ctx, struct store_post *post);
 
 /* Warns of unknown members of messages. */
@@ -82,7 +83,8 @@ handler_fn handle_claim_show;
 handler_fn handle_claim_renew;
 handler_fn handle_claim_release;
 
-/* Space for the header Claim-Number (docs/api.md 12), NULL without memory; adds the header. */
+/* Space for the header Claim-Number (docs/api.md 12), NULL without memory; adds the
+ * header. */
 char *claim_number_reserve(struct context *ctx);
 void claim_number_add(struct context *ctx, char *text, uint64_t number);
 

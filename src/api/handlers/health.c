@@ -18,7 +18,8 @@ handle_ping(struct context *ctx)
     return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
-/* 200 with a body, because load balancers of Google and Azure take no other status for healthy. */
+/* 200 with a body, because load balancers of Google and Azure take no other status for
+ * healthy. */
 static enum status
 response_healthy(struct context *ctx)
 {
@@ -59,8 +60,8 @@ handle_readyz(struct context *ctx)
 /* ------------------------------------------------------------------ trial run */
 
 /*
- * A trial posts, claims and deletes messages in a queue of its own, which no client sees: the name
- * of its project is too long for a request. Another trial has another queue.
+ * A trial posts, claims and deletes messages in a queue of its own, which no client sees:
+ * the name of its project is too long for a request. Another trial has another queue.
  */
 struct trial {
     struct store *store;

@@ -1,11 +1,12 @@
 /*
- * The identity stub below /identity, the part of Keystone that SDKs need to find this server
- * (docs/api.md 15). The forms are those of Keystone v3 and v2.0, and of Rackspace.
+ * The identity stub below /identity, the part of Keystone that SDKs need to find this
+ * server (docs/api.md 15). The forms are those of Keystone v3 and v2.0, and of Rackspace.
  *
- * The response to a login has a token (claimd/auth/auth.h), and a catalog in which every service is
- * this server, at the address that the client has used. openstacksdk and keystoneauth search for
- * the service "message", zaqarclient and gophercloud for "messaging". They append the version to
- * the endpoint. SDKs for Rackspace use the endpoint as it is.
+ * The response to a login has a token (claimd/auth/auth.h), and a catalog in which every
+ * service is this server, at the address that the client has used. openstacksdk and
+ * keystoneauth search for the service "message", zaqarclient and gophercloud for
+ * "messaging". They append the version to the endpoint. SDKs for Rackspace use the
+ * endpoint as it is.
  */
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
@@ -80,7 +81,8 @@ login_read_v2(const json_t *auth, struct login *out)
     };
 }
 
-/* The token is in a header of the response, and takes two characters for each of the name. */
+/* The token is in a header of the response, and takes two characters for each of the
+ * name. */
 enum { USER_MAX = 200 };
 
 /* Finds the user, the expiry and the wanted project of a login. */
@@ -180,7 +182,8 @@ request_is_secure(const struct request *req)
             bytes_equal_str(req->headers[API_HEADER_FORWARDED_PROTO], "https"));
 }
 
-/* The address of this server, for links: that of the Host header, and the prefix of a proxy. */
+/* The address of this server, for links: that of the Host header, and the prefix of a
+ * proxy. */
 static enum status
 identity_origin(struct context *ctx, struct bytes *out)
 {

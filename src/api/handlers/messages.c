@@ -35,7 +35,8 @@ refuse_size(struct context *ctx, int64_t max)
         ctx->queue.name.data, (long long)max);
 }
 
-/* The limit of the queue, or of the server if the queue has none or the version ignores it. */
+/* The limit of the queue, or of the server if the queue has none or the version ignores
+ * it. */
 static int64_t
 post_limit(struct context *ctx)
 {
@@ -100,8 +101,9 @@ post_refuse_delay(struct context *ctx, const struct store_queue *where,
 }
 
 /*
- * The parts of the response to a post, reserved before the store is called. If the Location does
- * not fit into a head (claimd/api/api.h), it is the path of the collection. The body has all ids.
+ * The parts of the response to a post, reserved before the store is called. If the
+ * Location does not fit into a head (claimd/api/api.h), it is the path of the collection.
+ * The body has all ids.
  */
 struct posted {
     const char *collection; /* path of the queue's messages */
@@ -124,7 +126,8 @@ posted_reserve(struct context *ctx, size_t count, struct posted *out)
     out->ids = arena_array(arena, count, sizeof(*out->ids));
     if (out->collection == NULL || out->ids == NULL)
         return ST_NO_MEMORY;
-    /* The lengths of the ids are not known yet. Each id has a comma or the mark before it. */
+    /* The lengths of the ids are not known yet. Each id has a comma or the mark before
+     * it. */
     if (count <= RESPONSE_VALUE_MAX / 2) {
         out->location = arena_alloc(arena, RESPONSE_VALUE_MAX + 1);
         if (out->location == NULL)
@@ -326,9 +329,9 @@ read_listing(struct context *ctx, struct message_listing *out)
 enum { PAGE_FRAME = 2048 };
 
 /*
- * Shortens a page for which there is no memory, and decrypts its messages. *out: the number of
- * messages that remain. The next page continues behind them. Clients must be able to read when
- * memory is short.
+ * Shortens a page for which there is no memory, and decrypts its messages. *out: the
+ * number of messages that remain. The next page continues behind them. Clients must be
+ * able to read when memory is short.
  */
 static enum status
 shorten_page(struct context *ctx, const struct message_form *form,

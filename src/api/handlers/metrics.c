@@ -13,7 +13,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ------------------------------------------------------------------ counters of the store */
+/* ------------------------------------------------------------- counters of the store */
 
 static const struct {
     enum store_counter which;
@@ -260,8 +260,9 @@ subtract(uint64_t *rest, uint64_t part)
 }
 
 /*
- * Adds the queue behind the last one, unless it is there already: a queue that is deleted and
- * created again meanwhile may be read twice, and no series may appear twice. O(queues).
+ * Adds the queue behind the last one, unless it is there already: a queue that is deleted
+ * and created again meanwhile may be read twice, and no series may appear twice.
+ * O(queues).
  */
 static void
 add_queue(struct shown_queues *shown)

@@ -1,10 +1,10 @@
 /*
- * The documents of openapi/: GET /openapi.json, the description of this server (docs/api.md 6.6);
- * "/", the list of versions (6.1); the home document of each version (6.2); and the documents of
- * the identity stub (identity.c).
+ * The documents of openapi/: GET /openapi.json, the description of this server
+ * (docs/api.md 6.6); "/", the list of versions (6.1); the home document of each version
+ * (6.2); and the documents of the identity stub (identity.c).
  *
- * The build embeds a file without its indentation. A request copies the file without the parts that
- * are disabled, and fills in the values in force:
+ * The build embeds a file without its indentation. A request copies the file without the
+ * parts that are disabled, and fills in the values in force:
  *
  *     "NAME $if WORDS": VALUE    a member that exists if all conditions hold ("!word": if
  *                                not)
@@ -16,7 +16,8 @@
  *     "${catalog}"               another file
  *     "${roles messages:pop}"    the list of the roles with this permission
  *
- *   Cost     each request writes its document, 120 KB of OpenAPI in a third of a millisecond
+ *   Cost     each request writes its document, 120 KB of OpenAPI in a third of a
+ *            millisecond
  *   Memory   none between requests
  */
 #include "api/context.h"
@@ -149,7 +150,8 @@ write_roles(struct document *d, struct bytes name)
 
 static void copy_file(struct document *d, const char *file);
 
-/* Writes the value of a placeholder. whole: it is the whole text, so a text gets quotation marks. */
+/* Writes the value of a placeholder. whole: it is the whole text, so a text gets
+ * quotation marks. */
 static void
 write_value(struct document *d, struct bytes name, bool whole)
 {

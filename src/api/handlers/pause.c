@@ -60,7 +60,8 @@ pause_write(struct buf *out, unsigned paused)
     buf_byte(out, '}');
 }
 
-/* Writes the response before it changes the store, so that nothing can fail afterwards. */
+/* Writes the response before it changes the store, so that nothing can fail
+ * afterwards. */
 static enum status
 change_once(struct context *ctx, const struct pause *pause)
 {

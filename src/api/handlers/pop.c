@@ -81,8 +81,8 @@ pop_prepared(struct context *ctx, const struct message_form *form, size_t limit,
     size_t bodies = FIRST_GUESS;
     enum status st;
 
-    /* Each round has more space or pops fewer messages, so this ends. Fewer messages are better
-     * than none: when memory is short, workers free it. */
+    /* Each round has more space or pops fewer messages, so this ends. Fewer messages are
+     * better than none: when memory is short, workers free it. */
     for (;;) {
         size_t documents = message_space(form, limit) + DELIVERY_FRAME;
 

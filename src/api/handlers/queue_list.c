@@ -16,8 +16,8 @@
 enum { QUEUES_A_CALL = 32 };
 
 /*
- * The cost of a slice, some hundred microseconds: QUEUE_COST for each queue, and the bytes of
- * metadata that filters read.
+ * The cost of a slice, some hundred microseconds: QUEUE_COST for each queue, and the
+ * bytes of metadata that filters read.
  */
 enum { SLICE_COST = 32768, QUEUE_COST = 64 };
 
@@ -66,7 +66,8 @@ read_listing(struct context *ctx, struct queue_listing *out)
     struct parameter *more = &out->parameters.parameters[2];
     enum status st;
 
-    /* The first slice begins behind the client's marker, and others where the last one ended. */
+    /* The first slice begins behind the client's marker, and others where the last one
+     * ended. */
     *out = (struct queue_listing){
         .parameters.parameters = {{"limit", .limit = &out->limit,
                                    .most = l->max_queues_per_page,
@@ -161,8 +162,8 @@ write_some(struct context *ctx, struct queue_listing *l, const struct store_queu
 }
 
 /*
- * Reads queues of the store until the page is full. If the slice is used up before, a page that is
- * not empty ends early, and an empty one continues in the next slice.
+ * Reads queues of the store until the page is full. If the slice is used up before, a
+ * page that is not empty ends early, and an empty one continues in the next slice.
  */
 static enum status
 write_queues(struct context *ctx, struct queue_listing *l)

@@ -115,8 +115,8 @@ handle_queue_show(struct context *ctx)
 enum { ATTEMPTS = 16 };
 
 /*
- * Applies the patch to the present metadata. Writes the response before it changes the store, so
- * that nothing can fail afterwards.
+ * Applies the patch to the present metadata. Writes the response before it changes the
+ * store, so that nothing can fail afterwards.
  */
 static enum status
 patch_once(struct context *ctx, const struct patch *patch)

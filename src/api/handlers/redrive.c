@@ -81,7 +81,8 @@ compare_ids(const void *a, const void *b)
     return order != 0 ? order : x < y ? -1 : x > y;
 }
 
-/* Drops repeated ids, because the dry run of a store counts each. O(n log n). ST_NO_MEMORY. */
+/* Drops repeated ids, because the dry run of a store counts each. O(n log n).
+ * ST_NO_MEMORY. */
 static enum status
 drop_repeated_ids(struct arena *arena, struct bytes *ids, size_t *count)
 {

@@ -151,8 +151,9 @@ search_begin(struct context *ctx, const struct search *s, struct search_progress
 }
 
 /*
- * Ends a slice. The response so far moves to the arena. The space is allocated in the first slice,
- * because only that slice leaves its memory to the next one. An incomplete page is shorter.
+ * Ends a slice. The response so far moves to the arena. The space is allocated in the
+ * first slice, because only that slice leaves its memory to the next one. An incomplete
+ * page is shorter.
  */
 static enum status
 search_suspend(struct context *ctx, struct search_progress *p)
@@ -185,8 +186,8 @@ search_is_complete(const struct context *ctx, const struct search *s,
 /* ------------------------------------------------------------------ matching */
 
 /*
- * The body, decrypted. Absent: that is not possible. A search must not fail for one damaged
- * message. The caller rewinds the arena.
+ * The body, decrypted. Absent: that is not possible. A search must not fail for one
+ * damaged message. The caller rewinds the arena.
  */
 static enum status
 open_body(struct context *ctx, const struct store_message *m, struct bytes *out)
@@ -262,7 +263,8 @@ match_check(struct context *ctx, struct search *s, struct match *match, bool *ma
     return ST_OK;
 }
 
-/* Finds up to `most` matches. Returns in *count the messages up to the last of these, or all. */
+/* Finds up to `most` matches. Returns in *count the messages up to the last of these, or
+ * all. */
 static enum status
 find_matches(struct context *ctx, struct search *s, const struct store_message *messages,
              size_t *count, size_t most, struct match *matches, size_t *found)
@@ -435,8 +437,9 @@ list_messages(struct context *ctx, const struct search *s, struct search_progres
 }
 
 /*
- * Examines up to A_CALL messages. If the last match of the page is in the middle, it reads again up
- * to that one, because only the store can make a marker that outlives its message.
+ * Examines up to A_CALL messages. If the last match of the page is in the middle, it
+ * reads again up to that one, because only the store can make a marker that outlives its
+ * message.
  */
 static enum status
 examine(struct context *ctx, struct search *s, struct search_progress *p,

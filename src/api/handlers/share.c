@@ -52,8 +52,8 @@ add_path(struct context *ctx, struct bytes inside, struct share *out)
 }
 
 /*
- * Adds a method, after it has decoded escapes. A method has no character that separates lists or
- * fields of the signed text.
+ * Adds a method, after it has decoded escapes. A method has no character that separates
+ * lists or fields of the signed text.
  */
 static enum status
 add_method(struct context *ctx, struct bytes inside, struct share *out)
@@ -178,7 +178,8 @@ write_lists(struct context *ctx, const struct share *share, struct buf *paths,
             continue;
         if (paths->len > 0)
             buf_byte(paths, ',');
-        /* The signature is of the path that claimd gets, without the prefix of a proxy. */
+        /* The signature is of the path that claimd gets, without the prefix of a
+         * proxy. */
         buf_bytes(paths, bytes_of(ctx->base.data + ctx->prefix.len,
                                   ctx->base.len - ctx->prefix.len));
         buf_str(paths, "/queues/");

@@ -7,13 +7,16 @@
 #include "api/response.h"
 #include "claimd/json/string.h"
 
-/* The files have a section of their own. Linux maps pages that are near to those that a process uses, so among
- * other constants they would count as memory of a server without the page. */
+/*
+ * The files have a section of their own. Linux maps pages that are near to those that a
+ * process uses, so among other constants they would count as memory of a server without
+ * the page.
+ */
 #define UI_FILE_PLACE __attribute__((section(".ui_files")))
 
 #include <ui_files.h> /* scripts/cmake/ui.cmake makes it */
 
-/* ------------------------------------------------------------------ GET /claimd/ui/{file} */
+/* ------------------------------------------------------------- GET /claimd/ui/{file} */
 
 static const struct {
     const char *name;
@@ -35,7 +38,8 @@ static const struct {
     {BYTES_LIT(""), "text/plain; charset=utf-8"},
 };
 
-/* The page runs only its own scripts, talks only to this server, and no other page may frame it. */
+/* The page runs only its own scripts, talks only to this server, and no other page may
+ * frame it. */
 static const char policy[] = "default-src 'none';"
                              "script-src 'self';"
                              "style-src 'self';"
@@ -62,7 +66,8 @@ type_of(struct bytes name)
     return types[i].type;
 }
 
-/* Links of the page are relative, so that it works behind a path prefix. They need the slash. */
+/* Links of the page are relative, so that it works behind a path prefix. They need the
+ * slash. */
 static enum status
 redirect_to_slash(struct context *ctx)
 {
@@ -97,9 +102,10 @@ handle_ui(struct context *ctx)
     return response_typed(ctx, 200, type_of(name));
 }
 
-/* ------------------------------------------------------------------ GET /claimd/permissions */
+/* ----------------------------------------------------------- GET /claimd/permissions */
 
-/* Whether the caller may do an action. Statuses that do not answer that, such as ST_NO_MEMORY. */
+/* Whether the caller may do an action. Statuses that do not answer that, such as
+ * ST_NO_MEMORY. */
 static enum status
 may_do(struct context *ctx, enum action action, bool everywhere, bool *out)
 {

@@ -16,7 +16,7 @@
 /* Rows of a page. */
 enum { PAGE_DEFAULT = 100, PAGE_MOST = 1000 };
 
-/* ------------------------------------------------------------------ the order of the queues */
+/* ----------------------------------------------------------- the order of the queues */
 
 static const char *const sort_names[QUEUE_SORTS] = {"oldest_ready", "ready", "claimed",
                                                     "name"};
@@ -96,7 +96,7 @@ marker_read(struct arena *arena, struct bytes text, struct ranked_place *out)
     return st == ST_OK ? marker_read_text(arena, text, &out->name) : st;
 }
 
-/* ------------------------------------------------------------------ reading the queues */
+/* ---------------------------------------------------------------- reading the queues */
 
 enum {
     ROWS_A_CALL = 64, /* of the store */
@@ -117,8 +117,8 @@ struct survey_parameters {
 };
 
 /*
- * The progress of a survey, which its slices share. It has the best `limit` rows so far, and reads the
- * queues by project and name.
+ * The progress of a survey, which its slices share. It has the best `limit` rows so far,
+ * and reads the queues by project and name.
  */
 struct survey_progress {
     struct store_queue_metrics *rows;  /* space for `limit` rows */
@@ -174,7 +174,8 @@ survey_rank(const struct survey_parameters *p, const struct survey_progress *s,
     return low;
 }
 
-/* Adds a row if it belongs to the page, as far as is known. The last one makes space for it. */
+/* Adds a row if it belongs to the page, as far as is known. The last one makes space for
+ * it. */
 static void
 survey_add(const struct survey_parameters *p, struct survey_progress *s,
            const struct store_queue_metrics *row)
@@ -259,7 +260,7 @@ survey_read(struct context *ctx, const struct survey_parameters *p,
     return st;
 }
 
-/* ------------------------------------------------------------------ GET /claimd/queues */
+/* ---------------------------------------------------------------- GET /claimd/queues */
 
 static enum status
 read_project(struct context *ctx, struct survey_parameters *p)
@@ -405,8 +406,8 @@ write_sums(struct buf *out, const struct store_population *sum)
 }
 
 /*
- * Counts the queues of the request's project, or of all. Over Redis the snapshot has those of all projects.
- * A request for one project must not learn of the others.
+ * Counts the queues of the request's project, or of all. Over Redis the snapshot has
+ * those of all projects. A request for one project must not learn of the others.
  */
 static enum status
 count_queues(struct context *ctx, const struct survey_parameters *p, struct snapshot *s,
@@ -467,7 +468,8 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
 static enum status
 show_snapshot(struct context *ctx, const struct survey_parameters *p)
 {
-    /* Over Redis each queue of a project takes a request, but all projects have a table in memory. */
+    /* Over Redis each queue of a project takes a request, but all projects have a table
+     * in memory. */
     const struct bytes project = ctx->store->blocks ? BYTES_NONE : p->project;
     struct snapshot *s;
     enum status st =

@@ -1,11 +1,11 @@
 /*
- * The steps that the test API adds to a request (docs/api.md 23): it injects faults, records
- * refusals and shown messages in the history, and counts the notified waiters that are not served
- * yet.
+ * The steps that the test API adds to a request (docs/api.md 23): it injects faults,
+ * records refusals and shown messages in the history, and counts the notified waiters
+ * that are not served yet.
  *
- * A fault is found once, after the checks, by the request's header or by the rules. It is kept in
- * the progress of the request, so that a retry counts nothing twice. The front end delays or cuts
- * the response (response.fault).
+ * A fault is found once, after the checks, by the request's header or by the rules. It is
+ * kept in the progress of the request, so that a retry counts nothing twice. The front
+ * end delays or cuts the response (response.fault).
  */
 #include "api/context.h"
 #include "api/problem.h"

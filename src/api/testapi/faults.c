@@ -235,7 +235,8 @@ name_action(int action)
     return action == ACTION_CI_USE ? NULL : action_name((enum action)action);
 }
 
-/* The same with a list of all names, so the text is longer than that of context_refuse(). */
+/* The same with a list of all names, so the text is longer than that of
+ * context_refuse(). */
 static enum status
 refuse_name(const struct rule_place *place, const char *member, struct bytes value,
             const char *(*name)(int index), int count)

@@ -34,7 +34,8 @@ handler_fn handle_faults_delete;
 /* Reads the body, an object, as an owned tree. Explains refusals. */
 enum status testapi_read_body(struct context *ctx, json_t **out);
 
-/* The project of a request: the parameter, or the header X-Project-ID. Absent without both. */
+/* The project of a request: the parameter, or the header X-Project-ID. Absent without
+ * both. */
 struct bytes testapi_project(const struct context *ctx);
 
 /* Default and maximum number of entries of a page. */
@@ -70,7 +71,8 @@ void testapi_write_page(struct context *ctx, struct testapi_page *page);
  *     slow; bytes=N; every_ms=N           end_claim                clock; seconds=N
  */
 
-/* Reads a fault. ST_BAD_VALUE, with a reason that does not name the header or the rule. */
+/* Reads a fault. ST_BAD_VALUE, with a reason that does not name the header or the
+ * rule. */
 enum status fault_read(struct bytes text, struct fault *out, struct reason *why);
 
 /* Space for any fault in words, with a NUL. */

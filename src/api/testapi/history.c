@@ -246,7 +246,8 @@ is_met(int64_t expected, uint64_t found)
     return expected == STORE_UNSET || (uint64_t)expected == found;
 }
 
-/* If the request may wait, has each entry of the history notify it. False: it must not wait. */
+/* If the request may wait, has each entry of the history notify it. False: it must not
+ * wait. */
 static bool
 watch_history(struct context *ctx, const struct expected *wanted)
 {

@@ -67,7 +67,8 @@ is_full(const struct scan *s)
     return s->count == s->limit || s->checked >= CHECKS_MOST;
 }
 
-/* The store ends a slice: what was checked is a page. Otherwise the request is called again. */
+/* The store ends a slice: what was checked is a page. Otherwise the request is called
+ * again. */
 static enum status
 end_slice(struct scan *s, const struct store_batch *batch)
 {

@@ -11,8 +11,8 @@
 enum { RESET_SLICE = 64 };
 
 /*
- * POST /claimd/reset: ends long polling, then deletes the queues. For all projects, it also deletes
- * the fault rules. Queues that are created meanwhile may remain.
+ * POST /claimd/reset: ends long polling, then deletes the queues. For all projects, it
+ * also deletes the fault rules. Queues that are created meanwhile may remain.
  */
 enum status
 handle_reset(struct context *ctx)

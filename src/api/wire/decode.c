@@ -202,7 +202,8 @@ read_document(struct post_reader *r)
         r->st = reason_give(r->why, ST_BAD_BODY, "the body must be an array of messages");
     } else {
         (void)json_scan_value(&r->scan, NULL);
-        /* As in Zaqar, an array is an object without messages, and other types are no document. */
+        /* As in Zaqar, an array is an object without messages, and other types are no
+         * document. */
         r->st = reason_give(r->why, top == SCAN_ARRAY ? ST_BAD_VALUE : ST_BAD_BODY,
                             "the body must be an object with the array messages");
     }
@@ -266,7 +267,8 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
     const bool renews = form == TERMS_RENEW || form == TERMS_RENEW_V1;
     const struct integer_range ttl = {l->min_claim_ttl, l->max_claim_ttl,
                                       "min_claim_ttl, max_claim_ttl"};
-    /* A claim shows no grace, so SDKs renew a claim that they have fetched with grace 0. */
+    /* A claim shows no grace, so SDKs renew a claim that they have fetched with grace
+     * 0. */
     const struct integer_range grace = {
         renews ? 0 : l->min_claim_grace, l->max_claim_grace,
         renews ? "max_claim_grace" : "min_claim_grace, max_claim_grace"};
@@ -293,7 +295,8 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
         return reason_give(why, ST_BAD_BODY, "grace is required");
     read_integer(m, TTL, &ttl, &decoded.terms.ttl_s, &st, why);
     read_integer(m, GRACE, &grace, &decoded.terms.grace_s, &st, why);
-    /* Zaqar ignores a limit in the body, so an SDK may send any. The parameter is strict. */
+    /* Zaqar ignores a limit in the body, so an SDK may send any. The parameter is
+     * strict. */
     if (m[LIMIT].kind == SCAN_INTEGER && json_scan_to_i64(&m[LIMIT]) > limit.max)
         messages = limit.max;
     else

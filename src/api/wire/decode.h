@@ -1,10 +1,10 @@
 /*
- * decode: the body of a POST of messages (docs/api.md 8.2; 13 and 14.4 for the old versions), the
- * terms of claims, and values of other bodies.
+ * decode: the body of a POST of messages (docs/api.md 8.2; 13 and 14.4 for the old
+ * versions), the terms of claims, and values of other bodies.
  *
- * One pass of json_scan validates the body and finds the drafts. Syntax is checked first, then
- * types, then ranges, each in the whole body. So a ttl of the wrong type is ST_BAD_BODY, also
- * behind a message whose ttl is out of range.
+ * One pass of json_scan validates the body and finds the drafts. Syntax is checked first,
+ * then types, then ranges, each in the whole body. So a ttl of the wrong type is
+ * ST_BAD_BODY, also behind a message whose ttl is out of range.
  *
  *   Cost     O(length)
  *   Memory   drafts from the arena; bodies are spans of the request's body
@@ -33,9 +33,9 @@ struct decoded_post {
 };
 
 /*
- * Decodes a body that is not too large. ST_BAD_BODY: no document, a wrong type, or a missing
- * member; ST_BAD_VALUE: out of range, no messages, or (v2, v1.1) no member `messages`. Both with a
- * reason for the first message with this status. ST_NO_MEMORY.
+ * Decodes a body that is not too large. ST_BAD_BODY: no document, a wrong type, or a
+ * missing member; ST_BAD_VALUE: out of range, no messages, or (v2, v1.1) no member
+ * `messages`. Both with a reason for the first message with this status. ST_NO_MEMORY.
  */
 enum status
 decode_post(struct bytes body, enum post_form form, const struct api_limits *limits,
@@ -58,8 +58,9 @@ struct decoded_terms {
 };
 
 /*
- * Decodes the terms. An empty body counts as absent. ST_BAD_BODY: a required body or member is
- * missing, no object, or a wrong type; ST_BAD_VALUE: out of range. Both with a reason.
+ * Decodes the terms. An empty body counts as absent. ST_BAD_BODY: a required body or
+ * member is missing, no object, or a wrong type; ST_BAD_VALUE: out of range. Both with a
+ * reason.
  */
 enum status
 decode_terms(struct bytes body, enum terms_form form, const struct api_limits *limits,
@@ -67,15 +68,16 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
 
 /* ------------------------------------------------------------------ integers, strings */
 
-/* The range of an integer, and the options that set it ("min_claim_ttl, max_claim_ttl"). */
+/* The range of an integer, and the options that set it ("min_claim_ttl,
+ * max_claim_ttl"). */
 struct integer_range {
     int64_t min, max;
     const char *options;
 };
 
 /*
- * Reads an integer. If it is left out, *out stays as it is. ST_BAD_VALUE: out of range, or a
- * boolean, which Zaqar reads as 0 or 1; ST_BAD_BODY: another type.
+ * Reads an integer. If it is left out, *out stays as it is. ST_BAD_VALUE: out of range,
+ * or a boolean, which Zaqar reads as 0 or 1; ST_BAD_BODY: another type.
  */
 enum status decode_integer(const struct json_scan_value *value,
                            const struct integer_range *range, int64_t *out);
@@ -88,10 +90,12 @@ enum status decode_string(const struct json_scan_value *value, struct arena *are
 enum status
 decode_name(const struct json_scan_name *name, struct arena *arena, struct bytes *out);
 
-/* Decodes pairs of hexadecimal digits, without a last odd one. False: another character. */
+/* Decodes pairs of hexadecimal digits, without a last odd one. False: another
+ * character. */
 bool decode_hex(struct bytes digits, char *out);
 
-/* Explains why decode_integer() refused a value with st (docs/api.md 3.8), and returns st. */
+/* Explains why decode_integer() refused a value with st (docs/api.md 3.8), and returns
+ * st. */
 enum status
 integer_refuse(struct reason *why, enum status st, const char *name,
                const struct json_scan_value *value, const struct integer_range *range);
@@ -107,8 +111,8 @@ integer_refuse(struct reason *why, enum status st, const char *name,
  *     2099-01-01T00:00           without seconds
  *     2099-01-01                 the beginning of the day
  *
- * False, and *out_ms stays: another form, a day that does not exist, or a year in UTC without four
- * digits.
+ * False, and *out_ms stays: another form, a day that does not exist, or a year in UTC
+ * without four digits.
  */
 bool iso_time_read(struct bytes text, int64_t *out_ms);
 

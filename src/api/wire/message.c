@@ -21,8 +21,8 @@ message_space(const struct message_form *form, size_t count)
 }
 
 /*
- * These functions write at `at`, where the space is reserved, and return the end. Ids and hrefs
- * need no escapes.
+ * These functions write at `at`, where the space is reserved, and return the end. Ids and
+ * hrefs need no escapes.
  */
 static char *
 put_bytes(char *at, const char *text, size_t len)
@@ -270,7 +270,8 @@ same_name(const struct writer *w, const struct member *a, const struct member *b
                        bytes_of(text + b->name, b->name_end - b->name));
 }
 
-/* Gives the first member of each name the value of the last. True if a name appears twice. */
+/* Gives the first member of each name the value of the last. True if a name appears
+ * twice. */
 static bool
 merge_members(struct writer *w, struct member *members, size_t count)
 {
@@ -312,8 +313,8 @@ rewrite_members(const struct writer *w, const struct member *members, size_t cou
 }
 
 /*
- * Unites members of the same name of the object that begins at `start`: the last value remains, at
- * the place of the first. O(size of the object) if there are any.
+ * Unites members of the same name of the object that begins at `start`: the last value
+ * remains, at the place of the first. O(size of the object) if there are any.
  */
 static void
 unite_members(struct writer *w, size_t base, size_t start)

@@ -1,5 +1,6 @@
 /*
- * message: writes message documents straight into a buffer, with the stored bytes of the bodies.
+ * message: writes message documents straight into a buffer, with the stored bytes of the
+ * bodies.
  *
  *   Cost     O(bytes written)
  *   Errors   without memory the buffer is `failed`
@@ -33,7 +34,8 @@ struct message_form {
 void message_write(struct buf *out, const struct message_form *form,
                    const struct store_message *message);
 
-/* Write a time of the store in UTC, and the members of details (NULL: none), into an open object. */
+/* Write a time of the store in UTC, and the members of details (NULL: none), into an open
+ * object. */
 void
 time_write(struct buf *out, const char *name, int64_t ms, const struct clock *time_base);
 void details_write(struct buf *out, const struct store_details *details,
@@ -42,7 +44,8 @@ void details_write(struct buf *out, const struct store_details *details,
 /* "claimed", "delayed" or "ready". */
 const char *message_state(const struct store_message *message);
 
-/* The space that message_write_all() needs at most for `count` messages, besides their bodies. */
+/* The space that message_write_all() needs at most for `count` messages, besides their
+ * bodies. */
 size_t message_space(const struct message_form *form, size_t count);
 
 /* Writes an array of message documents. */
@@ -54,10 +57,10 @@ void message_write_all(struct buf *out, const struct message_form *form,
 /*
  * The MD5 of a body in one fixed form (docs/api.md 8.9).
  *
- * The form is that of Python's json.dumps(), with which clients compare: fixed separators, ASCII
- * only, and the shortest decimal for numbers that are no integers. Of members of one name it has
- * the last value, at the place of the first. In one character the contract differs from Python: DEL
- * is not escaped.
+ * The form is that of Python's json.dumps(), with which clients compare: fixed
+ * separators, ASCII only, and the shortest decimal for numbers that are no integers. Of
+ * members of one name it has the last value, at the place of the first. In one character
+ * the contract differs from Python: DEL is not escaped.
  *
  *   Cost     O(length) for a body without members of the same name
  *   Memory   a buffer of the form's length during the call

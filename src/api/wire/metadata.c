@@ -61,7 +61,8 @@ reserved_value(const json_t *document, enum reserved which)
 
 /* ------------------------------------------------------------------ checks */
 
-/* Finds the range of a reserved integer. Without a maximum it has no options. False: no integer. */
+/* Finds the range of a reserved integer. Without a maximum it has no options. False: no
+ * integer. */
 static bool
 find_range(enum reserved which, const struct api_limits *l, struct integer_range *out)
 {
@@ -550,7 +551,8 @@ refuse_operation_value(const struct patch_reader *r, const char *member,
                        member, json_tree_received(value).text, allowed);
 }
 
-/* Decodes ~0 and ~1 in a part of a JSON pointer. ST_BAD_BODY: another escape, or a NUL. */
+/* Decodes ~0 and ~1 in a part of a JSON pointer. ST_BAD_BODY: another escape, or a
+ * NUL. */
 static enum status
 unescape_pointer(const struct patch_reader *r, struct bytes part, struct bytes *out)
 {
@@ -711,7 +713,8 @@ check_and_store(const json_t *document, const struct store_metadata *old,
     if (metadata_check(document, limits, why) != ST_OK)
         return ST_BAD_BODY;
     st = metadata_store(document, arena, &made);
-    /* A queue of an older version may have such settings. Then other members can be changed. */
+    /* A queue of an older version may have such settings. Then other members can be
+     * changed. */
     if (st == ST_OK && (made.settings.message_ttl_s != old->settings.message_ttl_s ||
                         made.settings.message_delay_s != old->settings.message_delay_s))
         st = metadata_check_lifetime(&made.settings, limits, why) == ST_OK ? ST_OK
@@ -720,8 +723,8 @@ check_and_store(const json_t *document, const struct store_metadata *old,
         st = reason_give(why, ST_BAD_BODY,
                          "_persistence cannot be changed after the queue is created");
     /*
-     * max_queue_metadata also limits the result of many patches. Metadata beyond it may only become
-     * smaller.
+     * max_queue_metadata also limits the result of many patches. Metadata beyond it may
+     * only become smaller.
      */
     if (st == ST_OK && made.json.len > (size_t)limits->max_queue_metadata &&
         made.json.len > old->json.len)

@@ -1,9 +1,9 @@
 /*
- * metadata: the metadata document of a queue, in requests, in responses (docs/api.md 7.1 to 7.3)
- * and in the store.
+ * metadata: the metadata document of a queue, in requests, in responses (docs/api.md 7.1
+ * to 7.3) and in the store.
  *
- * The store has the whole document as compact JSON, with its members in the order given, and the
- * settings that it obeys. A reserved member that is null or empty is not set.
+ * The store has the whole document as compact JSON, with its members in the order given,
+ * and the settings that it obeys. A reserved member that is null or empty is not set.
  *
  *   Cost     O(length): jansson parses and prints the document
  *   Memory   jansson's trees during the call; results in the arena or the buffer given
@@ -22,26 +22,29 @@
 #include <jansson.h>
 
 /*
- * Decodes and checks the body of a PUT. An absent or empty body is a queue without metadata.
- * ST_TOO_LARGE; ST_BAD_BODY: not an object; ST_BAD_VALUE: a reserved member is wrong; both with a
- * reason; ST_NO_MEMORY. *out comes from the arena.
+ * Decodes and checks the body of a PUT. An absent or empty body is a queue without
+ * metadata. ST_TOO_LARGE; ST_BAD_BODY: not an object; ST_BAD_VALUE: a reserved member is
+ * wrong; both with a reason; ST_NO_MEMORY. *out comes from the arena.
  */
 enum status
 metadata_decode(struct bytes body, const struct api_limits *limits, struct arena *arena,
                 struct store_metadata *out, struct reason *why);
 
 /*
- * ST_BAD_VALUE, explained: the settings would let messages that are posted without a TTL and a delay expire
- * before a worker can claim them. A dump may have such settings of an older version, so decoding accepts them.
+ * ST_BAD_VALUE, explained: the settings would let messages that are posted without a TTL
+ * and a delay expire before a worker can claim them. A dump may have such settings of an
+ * older version, so decoding accepts them.
  */
 enum status metadata_check_lifetime(const struct store_settings *settings,
                                     const struct api_limits *limits, struct reason *why);
 
-/* Warns of reserved names that are unknown, and of settings that have no effect without others. `queue`: its name. */
+/* Warns of reserved names that are unknown, and of settings that have no effect without
+ * others. `queue`: its name. */
 void metadata_warn(const struct store_metadata *metadata, struct bytes queue,
                    struct arena *arena, struct warnings *out);
 
-/* Warns that an existing queue or topic keeps other values than these, and names the members. */
+/* Warns that an existing queue or topic keeps other values than these, and names the
+ * members. */
 void
 metadata_warn_kept(const struct store_metadata *given, const struct store_metadata *kept,
                    enum store_kind kind, const struct api_limits *limits,
@@ -54,8 +57,8 @@ metadata_warn_kept(const struct store_metadata *given, const struct store_metada
 enum status metadata_keep(struct store_metadata *metadata,
                           const struct store_settings *old, struct arena *arena);
 
-/* Writes the document with the defaults of unset reserved members, those of a topic or of a queue.
- * ST_NO_MEMORY. */
+/* Writes the document with the defaults of unset reserved members, those of a topic or of
+ * a queue. ST_NO_MEMORY. */
 enum status metadata_show(const struct store_metadata *metadata, enum store_kind kind,
                           const struct api_limits *limits, struct buf *out);
 
@@ -65,9 +68,9 @@ void metadata_plain(const struct store_metadata *metadata, struct buf *out);
 /* ------------------------------------------------------------------ patches */
 
 /*
- * A JSON patch (docs/api.md 7.4). The contract has this order: rules of the document (400), the
- * queue (404), members that must exist (409), the result (400). So a patch is read before the queue
- * is, and applied after that, to a copy.
+ * A JSON patch (docs/api.md 7.4). The contract has this order: rules of the document
+ * (400), the queue (404), members that must exist (409), the result (400). So a patch is
+ * read before the queue is, and applied after that, to a copy.
  */
 struct patch_rule; /* one operation, checked; private */
 
@@ -78,16 +81,16 @@ struct patch {        /* zero: nothing to release */
 };
 
 /*
- * Reads a body. ST_BAD_BODY with a reason, also if it is too large; ST_NO_MEMORY. The rules come
- * from the arena. *out needs patch_fini(), also after a failure.
+ * Reads a body. ST_BAD_BODY with a reason, also if it is too large; ST_NO_MEMORY. The
+ * rules come from the arena. *out needs patch_fini(), also after a failure.
  */
 enum status patch_read(struct bytes body, const struct api_limits *limits,
                        struct arena *arena, struct patch *out, struct reason *why);
 
 /*
- * Applies a patch to a copy of `old`. ST_CONFLICT: a member to replace or remove does not exist;
- * ST_BAD_BODY: the result breaks docs/api.md 7.3; both with a reason; ST_NO_MEMORY. *out comes from
- * the arena.
+ * Applies a patch to a copy of `old`. ST_CONFLICT: a member to replace or remove does not
+ * exist; ST_BAD_BODY: the result breaks docs/api.md 7.3; both with a reason;
+ * ST_NO_MEMORY. *out comes from the arena.
  */
 enum status patch_apply(const struct patch *patch, const struct store_metadata *old,
                         const struct api_limits *limits, struct arena *arena,

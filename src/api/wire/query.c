@@ -204,7 +204,7 @@ query_list(const struct query *q, const char *name, bool cut, size_t max,
     return n > max ? ST_BAD_VALUE : ST_OK;
 }
 
-/* ------------------------------------------------------------------ filters of a listing */
+/* -------------------------------------------------------------- filters of a listing */
 
 /* By length, then by bytes, because that is fast to compare. */
 static int
@@ -371,7 +371,8 @@ count_others(struct bytes text, keep_fn *keeps)
     return count;
 }
 
-/* Makes a copy with a NUL, in which the bytes that keeps() rejects are percent-encoded. */
+/* Makes a copy with a NUL, in which the bytes that keeps() rejects are
+ * percent-encoded. */
 static enum status
 encode(struct arena *arena, struct bytes text, keep_fn *keeps, size_t others,
        struct bytes *out)

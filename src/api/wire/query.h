@@ -1,8 +1,9 @@
 /*
- * query: the parameters of a request (docs/api.md 3.7), filters made of them, and percent-encoding.
+ * query: the parameters of a request (docs/api.md 3.7), filters made of them, and
+ * percent-encoding.
  *
- * query_parse() decodes names and values: `+` is a space, and a bad escape stays as it is. It drops
- * parameters with an empty value, so they count as absent.
+ * query_parse() decodes names and values: `+` is a space, and a bad escape stays as it
+ * is. It drops parameters with an empty value, so they count as absent.
  *
  *   Cost     parse O(length); each accessor O(parameters)
  *   Memory   the request's arena
@@ -46,9 +47,9 @@ enum status query_parse(struct bytes text, struct arena *arena, struct query *ou
 struct bytes query_get(const struct query *q, const char *name);
 
 /*
- * Read a parameter into *out, which stays as it is if the parameter is absent. ST_BAD_PARAMETER:
- * not a decimal integer, or no spelling of a boolean; ST_BAD_VALUE: no int64_t, or not within
- * 1..max.
+ * Read a parameter into *out, which stays as it is if the parameter is absent.
+ * ST_BAD_PARAMETER: not a decimal integer, or no spelling of a boolean; ST_BAD_VALUE: no
+ * int64_t, or not within 1..max.
  */
 enum status query_i64(const struct query *q, const char *name, int64_t *out);
 enum status query_bool(const struct query *q, const char *name, bool *out);
@@ -56,23 +57,24 @@ enum status
 query_limit(const struct query *q, const char *name, int64_t max, size_t *out);
 
 /*
- * Reads all values of this name, without empty ones. cut: cuts them at commas. ST_BAD_VALUE: more
- * than max, with their number in *count; ST_NO_MEMORY.
+ * Reads all values of this name, without empty ones. cut: cuts them at commas.
+ * ST_BAD_VALUE: more than max, with their number in *count; ST_NO_MEMORY.
  */
 enum status query_list(const struct query *q, const char *name, bool cut, size_t max,
                        struct arena *arena, struct bytes **items, size_t *count);
 
-/* Decodes percent-encoding. Returns `text` itself if it has none. Absent without memory. */
+/* Decodes percent-encoding. Returns `text` itself if it has none. Absent without
+ * memory. */
 struct bytes query_decode(struct bytes text, bool plus_is_space, struct arena *arena);
 
-/* ------------------------------------------------------------------ filters of a listing */
+/* -------------------------------------------------------------- filters of a listing */
 
 /*
- * Filters on the metadata of queues (docs/api.md 7.6). A document matches if it has a member for
- * each filter, with the same name and the same value, as text or as integer.
+ * Filters on the metadata of queues (docs/api.md 7.6). A document matches if it has a
+ * member for each filter, with the same name and the same value, as text or as integer.
  *
- *   Cost     filters_make() O(n log n) for n parameters. filters_match(): one pass over the
- *            document, with a binary search for each member
+ *   Cost     filters_make() O(n log n) for n parameters. filters_match(): one pass over
+ *            the document, with a binary search for each member
  *   Memory   the request's arena
  */
 
@@ -105,24 +107,26 @@ bool filters_have(const struct filters *f, const struct query_pair *pair);
 /* ------------------------------------------------------------------ percent-encoding */
 
 /*
- * Percent-encodes the bytes of a path or query that a URI, a header or JSON cannot contain. Other
- * bytes, also percent signs, stay. Without such bytes, *out is the text itself, else a copy with a
- * NUL. ST_NO_MEMORY.
+ * Percent-encodes the bytes of a path or query that a URI, a header or JSON cannot
+ * contain. Other bytes, also percent signs, stay. Without such bytes, *out is the text
+ * itself, else a copy with a NUL. ST_NO_MEMORY.
  */
 enum status uri_tidy(struct arena *arena, struct bytes text, struct bytes *out);
 
-/* Percent-encodes all bytes that are not unreserved (RFC 3986), for a segment of a path. Ends with
- * a NUL. ST_NO_MEMORY. */
+/* Percent-encodes all bytes that are not unreserved (RFC 3986), for a segment of a path.
+ * Ends with a NUL. ST_NO_MEMORY. */
 enum status uri_segment(struct arena *arena, struct bytes text, struct bytes *out);
 
 /*
- * Longest prefix of a path: a Location of 891 bytes (claimd/api/api.h) still fits behind it.
+ * Longest prefix of a path: a Location of 891 bytes (claimd/api/api.h) still fits behind
+ * it.
  */
 enum { URI_PREFIX_MAX = 128 };
 
 /*
- * The prefix that a proxy names in X-Forwarded-Prefix, without slashes at its end: "/mq" for "/mq/". Empty
- * unless it begins with a slash and has only segments of unreserved characters, none of them "." or "..".
+ * The prefix that a proxy names in X-Forwarded-Prefix, without slashes at its end: "/mq"
+ * for "/mq/". Empty unless it begins with a slash and has only segments of unreserved
+ * characters, none of them "." or "..".
  */
 struct bytes uri_prefix(struct bytes text);
 
@@ -148,8 +152,8 @@ struct listing {
 };
 
 /*
- * Writes the link to the next page of a listing. It has the parameters that the request has, and
- * the new marker. Without a marker (absent), an empty list of links.
+ * Writes the link to the next page of a listing. It has the parameters that the request
+ * has, and the new marker. Without a marker (absent), an empty list of links.
  */
 void next_page_write(struct buf *out, struct bytes path, const struct query *q,
                      const struct listing *listing, struct bytes marker);

@@ -175,8 +175,8 @@ enum { FIELDS_MOST = 13 };
 #define LONGEST_S INT64_C(10000000000)
 
 /*
- * Refuses a member of an object: "" (the line), "message", "message.claim" or "subscription". name:
- * NULL: refuses the object itself.
+ * Refuses a member of an object: "" (the line), "message", "message.claim" or
+ * "subscription". name: NULL: refuses the object itself.
  */
 static enum status __attribute__((format(printf, 4, 5)))
 refuse_member(struct record_reader *r, const char *of, const char *name,
@@ -285,7 +285,8 @@ read_field(struct record_reader *r, const char *of, const struct record_field *f
     return ST_OK;
 }
 
-/* Reads an object with members of these names, each at most once, into the structure *to. */
+/* Reads an object with members of these names, each at most once, into the structure
+ * *to. */
 static enum status
 read_object(struct record_reader *r, const char *of, struct bytes text,
             const struct record_field *fields, size_t count, void *to)
@@ -428,7 +429,8 @@ read_checksum(struct record_reader *r, struct bytes text, struct bytes body,
                                 "it must be MD5: followed by 32 hexadecimal digits");
 }
 
-/* Reads a claim. Its id is a valid id, which is kept, or any name, which becomes *name. */
+/* Reads a claim. Its id is a valid id, which is kept, or any name, which becomes
+ * *name. */
 static enum status
 read_claim(struct record_reader *r, struct bytes text, struct bytes *name,
            const struct store_claim_record **out)

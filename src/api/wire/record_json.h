@@ -1,10 +1,10 @@
 /*
- * record_json: writes records of a store as lines of JSON, and reads them (docs/api.md 24). Dumps,
- * the state of the test API and `--seed` use the same lines.
+ * record_json: writes records of a store as lines of JSON, and reads them (docs/api.md
+ * 24). Dumps, the state of the test API and `--seed` use the same lines.
  *
- * Times are seconds with up to three decimals, relative to a moment. So the time between writing
- * and reading does not count. Lines have no tags and numbers, because the store that applies a
- * record gives it new ones.
+ * Times are seconds with up to three decimals, relative to a moment. So the time between
+ * writing and reading does not count. Lines have no tags and numbers, because the store
+ * that applies a record gives it new ones.
  *
  *   Cost     O(length)
  *   Memory   the arena; bodies and other texts are borrowed from the line

@@ -77,8 +77,8 @@ read_members(struct bytes body, const char *const *names, size_t count,
 /* ------------------------------------------------------------------ the subscriber */
 
 /*
- * True if a URI has no blanks, no characters that could end a line of a request or a mail, and no
- * backslashes, which some parsers read as slashes and so see another host.
+ * True if a URI has no blanks, no characters that could end a line of a request or a
+ * mail, and no backslashes, which some parsers read as slashes and so see another host.
  */
 static bool
 is_clean(struct bytes uri)
@@ -229,7 +229,8 @@ subscription_check(struct bytes subscriber, struct bytes options,
 
 /* ------------------------------------------------------------------ drafts */
 
-/* Reads the members of a draft over the defaults in *out. change: it need not have all members. */
+/* Reads the members of a draft over the defaults in *out. change: it need not have all
+ * members. */
 static enum status
 read_draft(struct bytes body, bool change, const struct api_limits *limits,
            int64_t now_ms, struct arena *arena, struct store_subscription_draft *out,

@@ -1,12 +1,12 @@
 /*
- * subscription: writes the documents of subscriptions (docs/api.md 18.1, 18.7), and decodes the
- * bodies that make, change and confirm them (18.2, 18.5, 18.6).
+ * subscription: writes the documents of subscriptions (docs/api.md 18.1, 18.7), and
+ * decodes the bodies that make, change and confirm them (18.2, 18.5, 18.6).
  *
  * A reason never repeats a subscriber, which may contain a password.
  *
  *   Cost     O(length); jansson parses a retry policy
- *   Memory   the buffer, and the request's arena for the subscriber; options are borrowed from the
- *            body
+ *   Memory   the buffer, and the request's arena for the subscriber; options are borrowed
+ *            from the body
  *   Threads  any: no state
  */
 #ifndef API_WIRE_SUBSCRIPTION_H
@@ -37,8 +37,9 @@ void subscription_write_progress(struct buf *out, int64_t now_ms,
 enum { SUBSCRIPTION_TTL_MIN = 60 };
 
 /*
- * Decodes a new subscription at now_ms, with defaults for members left out. ST_BAD_BODY: no JSON;
- * ST_BAD_VALUE: any other error, also an absent body; both with a reason; ST_NO_MEMORY.
+ * Decodes a new subscription at now_ms, with defaults for members left out. ST_BAD_BODY:
+ * no JSON; ST_BAD_VALUE: any other error, also an absent body; both with a reason;
+ * ST_NO_MEMORY.
  */
 enum status decode_subscription(struct bytes body, const struct api_limits *limits,
                                 int64_t now_ms, struct arena *arena,
@@ -57,7 +58,8 @@ enum status subscription_check(struct bytes subscriber, struct bytes options,
 /* Decodes {"confirmed": true} or false. ST_BAD_BODY, ST_BAD_VALUE. */
 enum status decode_confirmation(struct bytes body, bool *out, struct reason *why);
 
-/* Checks the member _retry_policy of metadata or options (docs/api.md 7.9). ST_BAD_VALUE. */
+/* Checks the member _retry_policy of metadata or options (docs/api.md 7.9).
+ * ST_BAD_VALUE. */
 enum status retry_policy_check(const json_t *policy, struct reason *why);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * warning: parts of a request that claimd accepts although they have no effect. A response has a
- * header Claimd-Warning for each (docs/api.md 4.6).
+ * warning: parts of a request that claimd accepts although they have no effect. A
+ * response has a header Claimd-Warning for each (docs/api.md 4.6).
  *
  *   Memory   the request's arena. Without memory a warning is left out
  *   Bounds   WARNINGS_MAX warnings of WARNING_MOST bytes. Further ones are left out
@@ -23,7 +23,8 @@ struct warnings {
 void __attribute__((format(printf, 3, 4)))
 warning_add(struct warnings *w, struct arena *arena, const char *format, ...);
 
-/* Adds that a member or parameter (`kind`) has no effect, with the known name that is like it. */
+/* Adds that a member or parameter (`kind`) has no effect, with the known name that is
+ * like it. */
 void warning_add_unknown(struct warnings *w, struct arena *arena, const char *kind,
                          struct bytes name, const char *const *known, size_t count);
 

@@ -30,7 +30,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* FIRST_MOST: bytes to look at. FIRST_PART: the head goes on behind so many bytes, so it is large. */
+/* FIRST_MOST: bytes to look at. FIRST_PART: the head goes on behind so many bytes, so it
+ * is large. */
 enum { FIRST_MOST = 4096, FIRST_PART = 1024 };
 
 /* ------------------------------------------------------------------ HTTP */
@@ -201,7 +202,8 @@ is_grease(size_t number)
     return (number & 0x0f0f) == 0x0a0a && number >> 8 == (number & 0xff);
 }
 
-/* Extensions that only browsers send: delegated credentials (Firefox), encrypted ClientHello. */
+/* Extensions that only browsers send: delegated credentials (Firefox), encrypted
+ * ClientHello. */
 enum { DELEGATED_CREDENTIALS = 34, ENCRYPTED_HELLO = 0xfe0d };
 
 enum { RECORD_HEADER = 5, HELLO_HEADER = 4, VERSION_AND_RANDOM = 34 };
@@ -214,7 +216,8 @@ arrival_is_browser(struct bytes hello)
 
     (void)cut_number(&rest, RECORD_HEADER - 2);
     whole = cut_number(&rest, 2);
-    /* The rest of a large ClientHello may come with the next packet, and be the part that tells. */
+    /* The rest of a large ClientHello may come with the next packet, and be the part that
+     * tells. */
     if (whole > rest.len)
         return hello.len >= FIRST_PART;
     (void)cut_bytes(&rest, HELLO_HEADER + VERSION_AND_RANDOM);

@@ -19,29 +19,31 @@
 
 #include <sys/epoll.h>
 
-/* ------------------------------------------------------------------ space for the response */
+/* ------------------------------------------------------------ space for the response */
 
 /*
- * A connection of libmicrohttpd has one block of memory. The head of the request, and the bytes
- * that the client sends behind it, grow from its beginning. Records, one for each header and
- * cookie, grow from its end. The head of the response has to fit in between. If it does not,
- * libmicrohttpd closes the connection without a response.
+ * A connection of libmicrohttpd has one block of memory. The head of the request, and the
+ * bytes that the client sends behind it, grow from its beginning. Records, one for each
+ * header and cookie, grow from its end. The head of the response has to fit in between.
+ * If it does not, libmicrohttpd closes the connection without a response.
  *
  *     | head | sent behind it |      free      | copy of cookies | records |
  *
- * So the block is large enough for a request at its limits. A small block may lack space for a larger
- * head or for its cookies. Then claimd refuses the request before it has any effect.
+ * So the block is large enough for a request at its limits. A small block may lack space
+ * for a larger head or for its cookies. Then claimd refuses the request before it has any
+ * effect.
  */
 
 /*
- * Of libmicrohttpd 0.9.75: bytes of a record; bytes beyond the head by which a full read buffer
- * grows; alignment of an allocation.
+ * Of libmicrohttpd 0.9.75: bytes of a record; bytes beyond the head by which a full read
+ * buffer grows; alignment of an allocation.
  */
 enum { RECORD = 64, OVERSHOOT = 256, ALIGNMENT = 16 };
 
 /*
- * The head of a response. Besides the API's headers it has a status line, date, length, request ids,
- * connection, the headers of every response, and an empty line, at most 320 bytes.
+ * The head of a response. Besides the API's headers it has a status line, date, length,
+ * request ids, connection, the headers of every response, and an empty line, at most 320
+ * bytes.
  */
 enum { RESPONSE = RESPONSE_HEAD_MAX + 320 };
 
@@ -52,7 +54,8 @@ head_space_block(size_t max_head, size_t max_lines, size_t max_cookies)
     size_t behind = max_lines * RECORD + copy + RESPONSE;
     size_t whole = max_head + OVERSHOOT + behind;
 
-    /* The first read buffer takes half of the block, and may be full of the next request. */
+    /* The first read buffer takes half of the block, and may be full of the next
+     * request. */
     return whole > 2 * behind ? whole : 2 * behind;
 }
 
@@ -68,10 +71,10 @@ head_space_suffices(size_t block, const struct head_use *use)
 /* ------------------------------------------------------------------ headers */
 
 /*
- * claimd refuses a head that two parsers could read differently. So no client can smuggle a request
- * past a proxy, and claimd stores what was sent. libmicrohttpd uses the first of several
- * Content-Lengths, and the first Transfer-Encoding. 0.9.75 prefers Transfer-Encoding to them, cuts
- * texts at NUL bytes, and joins folded lines wrongly.
+ * claimd refuses a head that two parsers could read differently. So no client can smuggle
+ * a request past a proxy, and claimd stores what was sent. libmicrohttpd uses the first
+ * of several Content-Lengths, and the first Transfer-Encoding. 0.9.75 prefers
+ * Transfer-Encoding to them, cuts texts at NUL bytes, and joins folded lines wrongly.
  */
 
 static const struct bytes name_length = BYTES_LIT("Content-Length");
@@ -92,9 +95,9 @@ struct head_reader {
 };
 
 /*
- * libmicrohttpd 0.9.75 writes a NUL over each byte of CR LF. So the next line begins this many bytes behind
- * the text of the last one. Otherwise a line ends with a bare LF, or libmicrohttpd has cut a text at
- * a NUL of the client, or moved a folded line.
+ * libmicrohttpd 0.9.75 writes a NUL over each byte of CR LF. So the next line begins this
+ * many bytes behind the text of the last one. Otherwise a line ends with a bare LF, or
+ * libmicrohttpd has cut a text at a NUL of the client, or moved a folded line.
  */
 enum { LINE_END = 2 };
 
@@ -104,7 +107,8 @@ is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The header came before, with the text *slot. Out of line: hardly any request has one twice. */
+/* The header came before, with the text *slot. Out of line: hardly any request has one
+ * twice. */
 static void __attribute__((noinline))
 join_values(struct head_reader *p, struct bytes *slot, struct bytes value)
 {
@@ -134,7 +138,8 @@ set_api_header(struct head_reader *p, enum api_header which, struct bytes value)
         *slot = value;
 }
 
-/* value: with the blanks at its end, because libmicrohttpd 0.9.75 takes "chunked " for another encoding. */
+/* value: with the blanks at its end, because libmicrohttpd 0.9.75 takes "chunked " for
+ * another encoding. */
 static void
 read_framing_header(struct head_reader *p, struct bytes name, struct bytes value)
 {
@@ -159,8 +164,8 @@ read_framing_header(struct head_reader *p, struct bytes name, struct bytes value
 }
 
 /*
- * The header of the API with this name; API_HEADER_COUNT: none. Most names mean nothing to the API,
- * so each comparison begins with a constant length.
+ * The header of the API with this name; API_HEADER_COUNT: none. Most names mean nothing
+ * to the API, so each comparison begins with a constant length.
  */
 static enum api_header
 find_api_header(struct bytes name)
@@ -196,7 +201,8 @@ read_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
     return p->st == ST_OK ? MHD_YES : MHD_NO;
 }
 
-/* Refuses a head beyond the limits, or one that leaves too little space for the response's head. */
+/* Refuses a head beyond the limits, or one that leaves too little space for the
+ * response's head. */
 static enum refusal
 check_head_size(const struct mhd *m, const struct exchange *ex)
 {
@@ -212,9 +218,9 @@ check_head_size(const struct mhd *m, const struct exchange *ex)
 }
 
 /*
- * Reads the headers into ex->head and ex->request, which then point into libmicrohttpd's memory or
- * the arena. `method` and `version` are the callback's arguments, whose addresses tell whether
- * libmicrohttpd has cut out anything between them.
+ * Reads the headers into ex->head and ex->request, which then point into libmicrohttpd's
+ * memory or the arena. `method` and `version` are the callback's arguments, whose
+ * addresses tell whether libmicrohttpd has cut out anything between them.
  */
 static enum refusal
 read_head(const struct mhd *m, struct exchange *ex, const char *method,
@@ -246,8 +252,8 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
         ex->head.use.records += count < 0 ? 0 : (size_t)count;
     }
     /*
-     * The head ends with an empty line. A CR that is left is inside of a line, and other parsers may
-     * see the end of a line there.
+     * The head ends with an empty line. A CR that is left is inside of a line, and other
+     * parsers may see the end of a line there.
      */
     if (!m->strict && (end != p.end + 2 * LINE_END || memchr(method, '\r', size) != NULL))
         return REFUSAL_BAD_HEAD;
@@ -291,9 +297,9 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
     c->used = true;
     http_on_target(c, target == NULL ? "" : target);
     /*
-     * Next, libmicrohttpd would search for arguments behind the question mark, and use up the
-     * connection's memory for their records. So claimd ends the text there. (The text is in
-     * libmicrohttpd's own memory, which it is about to change itself.)
+     * Next, libmicrohttpd would search for arguments behind the question mark, and use up
+     * the connection's memory for their records. So claimd ends the text there. (The text
+     * is in libmicrohttpd's own memory, which it is about to change itself.)
      */
     mark = target == NULL ? NULL : (char *)(uintptr_t)strchr(target, '?');
     if (mark != NULL)
@@ -302,9 +308,10 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
 }
 
 /*
- * If libmicrohttpd is lenient, this refuses a piece when the line in front of it, with the size of the
- * chunk, ends with a bare LF. Other parsers may not see the end of the line there. claimd sees the line
- * only if it came together with the chunk. Otherwise the piece is at the address of the last one.
+ * If libmicrohttpd is lenient, this refuses a piece when the line in front of it, with
+ * the size of the chunk, ends with a bare LF. Other parsers may not see the end of the
+ * line there. claimd sees the line only if it came together with the chunk. Otherwise the
+ * piece is at the address of the last one.
  */
 static bool
 pass_body(struct conn *c, const char *data, size_t len)
@@ -454,8 +461,8 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
     tls_end(m, c);
     remove_link(&c->mhd.ended);
     /*
-     * close() would not end the events if a child of this process, which has not executed its
-     * program yet, has the socket open, too.
+     * close() would not end the events if a child of this process, which has not executed
+     * its program yet, has the socket open, too.
      */
     (void)epoll_ctl(m->config.epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     ENSURE(c->mhd.daemon->conns > 0);
@@ -466,8 +473,9 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
 /* ------------------------------------------------------------------ built-in pages */
 
 /*
- * The connection with a complete head for which libmicrohttpd has neither called mhd_on_request()
- * nor sent a response. There is never more than one. NULL if there is none.
+ * The connection with a complete head for which libmicrohttpd has neither called
+ * mhd_on_request() nor sent a response. There is never more than one. NULL if there is
+ * none.
  */
 static struct conn *
 find_only_head(const struct mhd *m)
@@ -492,9 +500,9 @@ find_only_head(const struct mhd *m)
 enum { PARTS_MOST = 256 };
 
 /*
- * True if libmicrohttpd can be reading a head or a trailer from it, because some pages are for both.
- * Most connections wait for their next request. libmicrohttpd has read nothing from these since the
- * end of the last one.
+ * True if libmicrohttpd can be reading a head or a trailer from it, because some pages
+ * are for both. Most connections wait for their next request. libmicrohttpd has read
+ * nothing from these since the end of the last one.
  */
 static bool
 can_have_part(const struct mhd *m, const struct conn *c)
@@ -508,8 +516,9 @@ can_have_part(const struct mhd *m, const struct conn *c)
 }
 
 /*
- * The only connection of the running daemon with a part of a head. waiting: or with a part of a
- * request line, for which there was no callback. NULL if there is none, or may be more than one.
+ * The only connection of the running daemon with a part of a head. waiting: or with a
+ * part of a request line, for which there was no callback. NULL if there is none, or may
+ * be more than one.
  */
 static struct conn *
 find_only_part(const struct mhd *m, bool waiting)
@@ -539,7 +548,8 @@ find_only_part(const struct mhd *m, bool waiting)
     return only;
 }
 
-/* The only connection in the middle of a chunked body. NULL if there is none or more than one. */
+/* The only connection in the middle of a chunked body. NULL if there is none or more than
+ * one. */
 static struct conn *
 find_only_chunked(const struct mhd *m)
 {

@@ -25,18 +25,20 @@
 enum { RUNS_IN_A_ROW = 16 };
 
 /*
- * If a daemon claims for IDLE_POLLS rounds without a callback that work is left, it takes naps. Any
- * event ends them. (A connection that was suspended while it was stuck takes a second to end:
- * mhd_end().)
+ * If a daemon claims for IDLE_POLLS rounds without a callback that work is left, it takes
+ * naps. Any event ends them. (A connection that was suspended while it was stuck takes a
+ * second to end: mhd_end().)
  */
 enum { IDLE_POLLS = 8, NAP_MS = 10 };
 
-/* libmicrohttpd logs this before it sends a built-in page, with the status and the page. */
+/* libmicrohttpd logs this before it sends a built-in page, with the status and the
+ * page. */
 static const char built_in_page[] = "Error processing request";
 
 /*
- * libmicrohttpd closes some connections without a response because of their request line. 1.0 logs the
- * reason before, with this format. All these reasons, and no other one, name "the request".
+ * libmicrohttpd closes some connections without a response because of their request line.
+ * 1.0 logs the reason before, with this format. All these reasons, and no other one, name
+ * "the request".
  */
 static const char reason_format[] = "%s\n";
 static const char reason_request[] = "he request";
@@ -45,13 +47,14 @@ static const char reason_no_space[] = "No space left";
 /* ------------------------------------------------------------------ versions */
 
 /*
- * libmicrohttpd 1.0 has the soname of 0.9.75, so the version is known only at run time. It differs
- * in two ways that matter here:
+ * libmicrohttpd 1.0 has the soname of 0.9.75, so the version is known only at run time.
+ * It differs in two ways that matter here:
  *
- * - It queues a new connection and opens it later, unless a flag says that the daemon has one
- *   thread. 0.9.75 ignores the flag.
- * - It refuses malformed heads and chunks if it is strict. 0.9.75 leaves them to claimd, which sees
- *   from the addresses of the texts whether anything was cut out between them (callbacks.c).
+ * - It queues a new connection and opens it later, unless a flag says that the daemon has
+ *   one thread. 0.9.75 ignores the flag.
+ * - It refuses malformed heads and chunks if it is strict. 0.9.75 leaves them to claimd,
+ *   which sees from the addresses of the texts whether anything was cut out between them
+ *   (callbacks.c).
  */
 enum { NO_THREAD_SAFETY = 1 << 19 };
 
@@ -96,7 +99,8 @@ look_for_refusal(struct mhd *m, const char *format, va_list args)
     }
 }
 
-/* The log of libmicrohttpd. Its lines report what clients do, so they have level debug. */
+/* The log of libmicrohttpd. Its lines report what clients do, so they have level
+ * debug. */
 static void __attribute__((format(printf, 2, 0)))
 log_mhd(void *cls, const char *format, va_list args)
 {
@@ -131,8 +135,8 @@ daemon_start(struct mhd *m, bool tls, size_t block)
                            MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
                            NO_THREAD_SAFETY | (tls ? MHD_USE_TLS : 0);
     /*
-     * libmicrohttpd's own time limit counts from the last byte, and reads the clock six times a
-     * request. It is off if the limits of the phases end each connection before.
+     * libmicrohttpd's own time limit counts from the last byte, and reads the clock six
+     * times a request. It is off if the limits of the phases end each connection before.
      */
     const unsigned timeout_s = server->idle_seconds < server->request_seconds
                                    ? (unsigned)server->idle_seconds
@@ -163,7 +167,8 @@ daemon_close(struct mhd_daemon *d)
     d->daemon = NULL;
 }
 
-/* Starts the next daemon and watches it in the worker's epoll set. ST_NO_MEMORY, ST_IO. */
+/* Starts the next daemon and watches it in the worker's epoll set. ST_NO_MEMORY,
+ * ST_IO. */
 static enum status
 daemon_open(struct mhd *m, bool tls, bool large)
 {
@@ -190,7 +195,8 @@ daemon_open(struct mhd *m, bool tls, bool large)
     return ST_OK;
 }
 
-/* TLS is a property of a daemon. So a worker has one without TLS, and one with it if needed. */
+/* TLS is a property of a daemon. So a worker has one without TLS, and one with it if
+ * needed. */
 static size_t
 initial_daemons(const struct server_config *server)
 {
@@ -252,7 +258,8 @@ mhd_open(const struct mhd_config *config, struct mhd **out)
     return ST_OK;
 }
 
-/* Resumes all connections, because a daemon with suspended connections cannot be stopped. */
+/* Resumes all connections, because a daemon with suspended connections cannot be
+ * stopped. */
 static void
 resume_all(struct mhd *m)
 {
@@ -300,7 +307,8 @@ mhd_close(struct mhd *m)
 
 /* ------------------------------------------------------------------ connections */
 
-/* The daemon for a connection with large heads. NULL if it is full or cannot be opened. */
+/* The daemon for a connection with large heads. NULL if it is full or cannot be
+ * opened. */
 static struct mhd_daemon *
 choose_large(struct mhd *m, bool tls)
 {
@@ -332,7 +340,8 @@ choose_daemon(struct mhd *m, bool tls)
         if (d->conns < least->conns)
             least = d;
     }
-    /* Without memory or descriptors for another daemon, the fullest ones grow and get slower. */
+    /* Without memory or descriptors for another daemon, the fullest ones grow and get
+     * slower. */
     if (m->count < m->capacity && daemon_open(m, tls, false) == ST_OK)
         return &m->daemons[m->count - 1];
     return least;
@@ -401,15 +410,16 @@ mhd_resume(struct conn *c)
 }
 
 /*
- * libmicrohttpd sees the end of a connection in its epoll set, and closes. A connection that was
- * suspended while it was stuck is no longer in that set. For such a connection libmicrohttpd only
- * checks the time limit, which is at least a second.
+ * libmicrohttpd sees the end of a connection in its epoll set, and closes. A connection
+ * that was suspended while it was stuck is no longer in that set. For such a connection
+ * libmicrohttpd only checks the time limit, which is at least a second.
  */
 void
 mhd_end(struct conn *c, enum refusal why)
 {
     struct mhd *m = mhd_of(c);
-    /* After the end of the input, libmicrohttpd ends the session of an idle client with TLS. */
+    /* After the end of the input, libmicrohttpd ends the session of an idle client with
+     * TLS. */
     int how = c->mhd.tls != NULL && c->phase == CONN_WAITING ? SHUT_RD : SHUT_RDWR;
 
     if (c->mhd.connection == NULL) {
@@ -488,7 +498,8 @@ run_due(struct mhd *m)
     return next_ms;
 }
 
-/* Runs the daemons once more for events of the first run, such as a post that wakes a waiter. */
+/* Runs the daemons once more for events of the first run, such as a post that wakes a
+ * waiter. */
 int64_t
 mhd_run(struct mhd *m)
 {

@@ -12,8 +12,9 @@
 #include <microhttpd.h>
 
 /*
- * Limits of a head for which each connection has memory. For larger ones, up to max_header_size and
- * max_headers, at most LARGE_CONNS connections of a worker have memory, and as many with TLS.
+ * Limits of a head for which each connection has memory. For larger ones, up to
+ * max_header_size and max_headers, at most LARGE_CONNS connections of a worker have
+ * memory, and as many with TLS.
  */
 enum { SMALL_HEAD = 4096, SMALL_LINES = 36, LARGE_CONNS = 256 };
 
@@ -79,13 +80,15 @@ void mhd_admit(struct mhd *m, struct conn *c, bool large);
 
 /* ------------------------------------------------------------------ arrival.c */
 
-/* True if the first bytes of a connection are of a browser or a proxy, or of a large head. */
+/* True if the first bytes of a connection are of a browser or a proxy, or of a large
+ * head. */
 bool arrival_wants_large(struct bytes first);
 
 /* The same for the first bytes of a connection with TLS. */
 bool arrival_is_browser(struct bytes hello);
 
-/* Why to refuse a request with these first bytes of its head. They may be all of it, or more. */
+/* Why to refuse a request with these first bytes of its head. They may be all of it, or
+ * more. */
 enum refusal arrival_check(struct bytes first);
 
 /* Gives a connection to libmicrohttpd, or waits for its first bytes, or closes it. */
@@ -107,26 +110,29 @@ void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **sock
                        enum MHD_ConnectionNotificationCode what);
 
 /*
- * libmicrohttpd is about to send a built-in page, or to close a connection because of a malformed
- * request, and does not tell which connection. page: the page or the reason. One of these gets a
- * document of claimd past libmicrohttpd, and nothing more:
+ * libmicrohttpd is about to send a built-in page, or to close a connection because of a
+ * malformed request, and does not tell which connection. page: the page or the reason.
+ * One of these gets a document of claimd past libmicrohttpd, and nothing more:
  *
- * - the one with a whole head that libmicrohttpd cannot read (Content-Length is no number, or the
- *   cookies do not fit into its memory), because libmicrohttpd 0.9.75 would respond twice
+ * - the one with a whole head that libmicrohttpd cannot read (Content-Length is no
+ *   number, or the cookies do not fit into its memory), because libmicrohttpd 0.9.75
+ *   would respond twice
  * - the only one in the middle of a chunked body, if the page is about chunks
- * - the only one of the running daemon of which libmicrohttpd can have read a part of a head
+ * - the only one of the running daemon of which libmicrohttpd can have read a part of a
+ *   head
  *
  * Otherwise the client gets the built-in page.
  */
 void mhd_replace_page(struct mhd *m, unsigned code, const char *page);
 
 /*
- * The memory of a connection, for heads of at most this size and so many lines, with cookies of at
- * most this size.
+ * The memory of a connection, for heads of at most this size and so many lines, with
+ * cookies of at most this size.
  */
 size_t head_space_block(size_t max_head, size_t max_lines, size_t max_cookies);
 
-/* True if the head of a response fits into the block, whatever the client sends behind its head. */
+/* True if the head of a response fits into the block, whatever the client sends behind
+ * its head. */
 bool head_space_suffices(size_t block, const struct head_use *use);
 
 /* ------------------------------------------------------------------ response.c */
@@ -154,27 +160,30 @@ void tls_wait(struct mhd *m, struct conn *c);
 /* Resumes some connections whose handshake can continue. */
 void tls_admit(struct mhd *m);
 
-/* After a run of libmicrohttpd: suspends connections in a handshake with nothing left to read. */
+/* After a run of libmicrohttpd: suspends connections in a handshake with nothing left to
+ * read. */
 void tls_suspend_idle(struct mhd *m);
 
-/* The first request of c is there, so the handshake is over. Verifies the client's certificate. */
+/* The first request of c is there, so the handshake is over. Verifies the client's
+ * certificate. */
 void tls_handshake_done(struct mhd *m, struct conn *c);
 
 /* The connection ends. Its session is gone. */
 void tls_end(struct mhd *m, struct conn *c);
 
 /*
- * Asks the worker's epoll set for one event, when the client of c stops sending or when `what`
- * happens (EPOLLIN, EPOLLOUT, or 0). Only one, because epoll reports the end of input again with
- * each later event. how: EPOLL_CTL_ADD at first, then EPOLL_CTL_MOD. False without memory.
+ * Asks the worker's epoll set for one event, when the client of c stops sending or when
+ * `what` happens (EPOLLIN, EPOLLOUT, or 0). Only one, because epoll reports the end of
+ * input again with each later event. how: EPOLL_CTL_ADD at first, then EPOLL_CTL_MOD.
+ * False without memory.
  */
 bool watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what);
 
 /*
- * The client of c sends no more. libmicrohttpd misses that if the end of the input comes together
- * with the last bytes, because it waits for another edge after a short read. It would keep the
- * connection until a time-out. So claimd replays the end, as an edge of its own, when libmicrohttpd
- * waits for input and has read all of it.
+ * The client of c sends no more. libmicrohttpd misses that if the end of the input comes
+ * together with the last bytes, because it waits for another edge after a short read. It
+ * would keep the connection until a time-out. So claimd replays the end, as an edge of
+ * its own, when libmicrohttpd waits for input and has read all of it.
  */
 void replay_rdhup(struct mhd *m, struct conn *c);
 void replay_rdhups(struct mhd *m);

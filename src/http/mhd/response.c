@@ -32,8 +32,9 @@ bodiless(int code)
 }
 
 /*
- * Every response has these headers. Responses contain messages, so no browser or proxy may keep
- * them, unless the API says so. A browser must not take a body for a script or a page.
+ * Every response has these headers. Responses contain messages, so no browser or proxy
+ * may keep them, unless the API says so. A browser must not take a body for a script or a
+ * page.
  */
 static const char name_id[] = "X-Request-ID", name_cache[] = "Cache-Control";
 static const char name_openstack[] = "X-OpenStack-Request-Id";
@@ -51,7 +52,8 @@ _Static_assert(START + RESPONSE_HEAD_MAX + sizeof(no_store) + sizeof(no_sniff) <
                    HEADERS_CAP,
                "the filler is too short");
 
-/* For MHD_get_response_headers(). libmicrohttpd has allocated the value, which is not constant. */
+/* For MHD_get_response_headers(). libmicrohttpd has allocated the value, which is not
+ * constant. */
 static enum MHD_Result
 keep_value(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
 {
@@ -63,10 +65,10 @@ keep_value(void *ctx, enum MHD_ValueKind kind, const char *name, const char *val
 }
 
 /*
- * Adds X-Request-ID with a value of this length, and returns the place of the value. libmicrohttpd
- * copies a name and a value for each header, which takes more time than all else here. So claimd
- * lets it allocate one value, and writes all headers there, with the ends of their lines. mr must
- * have no header yet. NULL without memory.
+ * Adds X-Request-ID with a value of this length, and returns the place of the value.
+ * libmicrohttpd copies a name and a value for each header, which takes more time than all
+ * else here. So claimd lets it allocate one value, and writes all headers there, with the
+ * ends of their lines. mr must have no header yet. NULL without memory.
  */
 static char *
 add_block(const struct mhd *m, struct MHD_Response *mr, size_t len)
@@ -96,8 +98,8 @@ write_bytes(char *at, struct bytes text)
 }
 
 /*
- * The present date for the header Date. libmicrohttpd would make it anew for each response. (Its
- * built-in pages have none.)
+ * The present date for the header Date. libmicrohttpd would make it anew for each
+ * response. (Its built-in pages have none.)
  */
 static struct bytes
 current_date(struct mhd *m)
@@ -197,9 +199,10 @@ mhd_make_empty(struct mhd *m)
 }
 
 /*
- * Queues the response that all requests share. Only request id and date differ, and have always the
- * same length. libmicrohttpd copies the head when the callback that queues the response returns,
- * before it calls another one. So id and date may change with each request.
+ * Queues the response that all requests share. Only request id and date differ, and have
+ * always the same length. libmicrohttpd copies the head when the callback that queues the
+ * response returns, before it calls another one. So id and date may change with each
+ * request.
  */
 static bool
 queue_empty(struct exchange *ex)
@@ -376,8 +379,8 @@ mhd_refuse_past(struct exchange *ex, enum refusal which)
 }
 
 /*
- * In the middle of a body libmicrohttpd accepts no response, and after a bad head its memory may
- * lack space for one. So the document goes past libmicrohttpd.
+ * In the middle of a body libmicrohttpd accepts no response, and after a bad head its
+ * memory may lack space for one. So the document goes past libmicrohttpd.
  */
 bool
 mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)

@@ -29,18 +29,19 @@ watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what)
 /* ------------------------------------------------------------------ handshakes of TLS */
 
 /*
- * libmicrohttpd 0.9.75 continues a handshake when the connection is readable, but does not notice
- * when it has read everything. With a client that stops half way, it would try again and again. So
- * a connection without a request yet is suspended while there is nothing to read. The worker's own
- * epoll set tells when there is:
+ * libmicrohttpd 0.9.75 continues a handshake when the connection is readable, but does
+ * not notice when it has read everything. With a client that stops half way, it would try
+ * again and again. So a connection without a request yet is suspended while there is
+ * nothing to read. The worker's own epoll set tells when there is:
  *
  *     added --> suspended --readable--> tls_pending --its turn--> tls_handshaking
  *                   ^                                                |   |
  *                   +--------------- nothing to read ----------------+   +--> a request
  *
- * A handshake takes about a millisecond of the processor. Each round admits a few, so that the
- * worker serves other clients in between. If the client has gone, the connection is only closed.
- * Half a handshake costs nothing until the client continues, or its time limit.
+ * A handshake takes about a millisecond of the processor. Each round admits a few, so
+ * that the worker serves other clients in between. If the client has gone, the connection
+ * is only closed. Half a handshake costs nothing until the client continues, or its time
+ * limit.
  */
 
 /* CHECKED_A_ROUND includes connections whose client has gone, which cost little. */
@@ -70,7 +71,8 @@ tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
     return 0;
 }
 
-/* Suspends a connection until its socket is ready for the handshake. False without memory. */
+/* Suspends a connection until its socket is ready for the handshake. False without
+ * memory. */
 static bool
 suspend_handshake(struct mhd *m, struct conn *c)
 {
@@ -101,8 +103,10 @@ tls_admit(struct mhd *m)
 
         if (!c->mhd.suspended)
             continue; /* it is about to close */
-        /* If the client has ended its side before it got our certificate, the handshake cannot
-         * succeed. But GnuTLS would respond, and sign, before it reads the end. So the input goes.
+        /*
+         * If the client has ended its side before it got our certificate, the handshake
+         * cannot succeed. But GnuTLS would respond, and sign, before it reads the end. So
+         * the input goes.
          */
         if (c->mhd.pair == NULL && poll(&fd, 1, 0) > 0)
             while (recv(c->fd, input, sizeof(input), MSG_DONTWAIT) > 0)
@@ -130,9 +134,9 @@ tls_suspend_idle(struct mhd *m)
             continue;
         list_remove(&c->mhd.handshake);
         /*
-         * If the client's message ends the handshake, claimd sends nothing that could carry the
-         * acknowledgement. A client without TCP_NODELAY would wait 40 ms for it before its request.
-         * A Unix socket has no such option, and needs none.
+         * If the client's message ends the handshake, claimd sends nothing that could
+         * carry the acknowledgement. A client without TCP_NODELAY would wait 40 ms for it
+         * before its request. A Unix socket has no such option, and needs none.
          */
         (void)setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
     }
@@ -204,17 +208,19 @@ replay_rdhups(struct mhd *m)
 /* ------------------------------------------------------------------ chunked bodies */
 
 /*
- * If the line with the size of a chunk is longer than the memory of its connection, libmicrohttpd
- * can neither read further nor fail. It always claims that work is left, and does not tell where.
- * After such a round, chunk_watchdog() checks the connections in the middle of a chunked body for
- * which there was no callback in this round:
+ * If the line with the size of a chunk is longer than the memory of its connection,
+ * libmicrohttpd can neither read further nor fail. It always claims that work is left,
+ * and does not tell where. After such a round, chunk_watchdog() checks the connections in
+ * the middle of a chunked body for which there was no callback in this round:
  *
  *     bytes or the end of input wait in the socket,     libmicrohttpd does not read them:
  *     IDLE_ROUNDS rounds in a row                       refused and closed
- *     nothing waits                                     stuck, or merely slow: suspended until the
- *                                                       client sends more, which costs nothing
+ *     nothing waits                                     stuck, or merely slow: suspended
+ *                                                       until the client sends more,
+ *                                                       which costs nothing
  *
- * Other rounds cost nothing. Such a round costs one or two system calls for each chunked body.
+ * Other rounds cost nothing. Such a round costs one or two system calls for each chunked
+ * body.
  */
 enum { IDLE_ROUNDS = 3 };
 
@@ -254,7 +260,8 @@ mhd_event(struct mhd *m, struct source *source)
         return;
     }
     ENSURE(source->kind == SOURCE_CONN);
-    /* Alive: only mhd_run() and arrival_look() free it, and it has no other event in this round. */
+    /* Alive: only mhd_run() and arrival_look() free it, and it has no other event in this
+     * round. */
     c = container_of(source, struct conn, source);
     if (c->mhd.connection == NULL) {
         arrival_look(m, c);

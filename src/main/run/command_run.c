@@ -39,8 +39,8 @@ enum {
 };
 
 /*
- * If the word at *at is this option (*is), returns its value, which is behind "=" or in the next word.
- * Moves *at to the last word that it used. NULL if there is no value.
+ * If the word at *at is this option (*is), returns its value, which is behind "=" or in
+ * the next word. Moves *at to the last word that it used. NULL if there is no value.
  */
 static const char *
 read_own_option(char *const **at, const char *option, bool *is)
@@ -311,8 +311,9 @@ static void __attribute__((noreturn)) report_main(struct test_run *r, pid_t pare
 }
 
 /*
- * Reports leaks in a child process, which gets signals as CMD does, because servers may be slow. Returns
- * its exit status: COMMAND_FAILED if there are leaks, RUN_BROKEN if a server did not report.
+ * Reports leaks in a child process, which gets signals as CMD does, because servers may
+ * be slow. Returns its exit status: COMMAND_FAILED if there are leaks, RUN_BROKEN if a
+ * server did not report.
  */
 static int
 report_in_child(struct test_run *r)

@@ -103,8 +103,8 @@ unset_variables(const char *prefix)
 }
 
 /*
- * Sets the variables of python-zaqarclient, openstacksdk and gophercloud. gophercloud needs
- * OS_DOMAIN_ID; the others need the two variables before it.
+ * Sets the variables of python-zaqarclient, openstacksdk and gophercloud. gophercloud
+ * needs OS_DOMAIN_ID; the others need the two variables before it.
  */
 static bool
 set_openstack(const struct run_server *server, const char *region)
@@ -125,7 +125,8 @@ set_openstack(const struct run_server *server, const char *region)
     return true;
 }
 
-/* Appends 127.0.0.1 to the list of hosts in one of two variables. Owned; NULL without memory. */
+/* Appends 127.0.0.1 to the list of hosts in one of two variables. Owned; NULL without
+ * memory. */
 static char *
 with_loopback(const char *name, const char *other)
 {
@@ -142,8 +143,8 @@ with_loopback(const char *name, const char *other)
 }
 
 /*
- * Sets the environment of CMD: the URLs of the servers, and the variables of OpenStack clients. Unsets
- * variables of other clouds. False without memory.
+ * Sets the environment of CMD: the URLs of the servers, and the variables of OpenStack
+ * clients. Unsets variables of other clouds. False without memory.
  */
 static bool
 prepare_environment(const struct test_run *r)
@@ -214,7 +215,8 @@ run_command_start(struct test_run *r)
                          "%s cannot be run: %s", words[0], strerror(error));
 }
 
-/* Time limits: of CMD after the end of the parent; of servers; of servers if `hurried`. */
+/* Time limits: of CMD after the end of the parent; of servers; of servers if
+ * `hurried`. */
 enum { ORPHANED_S = 2, STOPPING_S = 10, HURRIED_S = 2 };
 
 static void
@@ -290,8 +292,8 @@ run_read_signals(struct test_run *r)
     if (r->signals < 0 || sigprocmask(SIG_BLOCK, &set, &r->before) != 0)
         return false;
     /*
-     * The signal shows the end of a thread, the descriptor the end of the process. There is no
-     * descriptor for a parent in another PID namespace, or with an old kernel.
+     * The signal shows the end of a thread, the descriptor the end of the process. There
+     * is no descriptor for a parent in another PID namespace, or with an old kernel.
      */
     r->parent = getppid();
     (void)prctl(PR_SET_PDEATHSIG, PARENT_SIGNAL);
@@ -347,8 +349,9 @@ left_ms(int64_t until_ns)
 }
 
 /*
- * Sleeps until an event of the signals, the parent or one of the descriptors, behind which `fds` has
- * space for two more. Ends at until_ns (clock_stopwatch_ns()); 0: no limit.
+ * Sleeps until an event of the signals, the parent or one of the descriptors, behind
+ * which `fds` has space for two more. Ends at until_ns (clock_stopwatch_ns()); 0: no
+ * limit.
  */
 static void
 wait_for_events(struct test_run *r, struct pollfd *fds, size_t count, int64_t until_ns)

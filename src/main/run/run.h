@@ -7,8 +7,8 @@
  *          |
  *          +--------- CMD           likewise; inherits standard input, output and error
  *
- * One thread, which sleeps until a signal arrives, the parent ends, or a server is ready. Each server has
- * its own session, so that it gets no signals of the terminal.
+ * One thread, which sleeps until a signal arrives, the parent ends, or a server is ready.
+ * Each server has its own session, so that it gets no signals of the terminal.
  */
 #ifndef MAIN_RUN_RUN_H
 #define MAIN_RUN_RUN_H
@@ -49,8 +49,8 @@ struct run_words {
 };
 
 /*
- * Reads the words behind "run", such as "--instances 2 --max-wait 5 -- pytest -q". Returns an exit
- * status. After an error message nothing is owned.
+ * Reads the words behind "run", such as "--instances 2 --max-wait 5 -- pytest -q".
+ * Returns an exit status. After an error message nothing is owned.
  */
 int run_words_read(char *const *argv, struct run_words *out);
 void run_words_free(struct run_words *words);
@@ -87,15 +87,15 @@ struct test_run {
     bool leaks_unknown; /* in the process that reports: a server did not report */
 };
 
-/* Starts CMD with the addresses of the servers in its environment. Returns 0, or an exit status after an
- * error message. */
+/* Starts CMD with the addresses of the servers in its environment. Returns 0, or an exit
+ * status after an error message. */
 int run_command_start(struct test_run *r);
 
 /* ------------------------------------------------------------------ waiting */
 
 /*
- * Blocks signals and opens `signals` and `parent_end`. From now on the functions below forward signals
- * to CMD. False and errno on failure.
+ * Blocks signals and opens `signals` and `parent_end`. From now on the functions below
+ * forward signals to CMD. False and errno on failure.
  */
 bool run_read_signals(struct test_run *r);
 
@@ -103,14 +103,14 @@ bool run_read_signals(struct test_run *r);
 void run_wait_for_command(struct test_run *r);
 
 /*
- * Starts all servers, and waits for their addresses. Returns an exit status; if it is not COMMAND_GOOD,
- * after an error message.
+ * Starts all servers, and waits for their addresses. Returns an exit status; if it is not
+ * COMMAND_GOOD, after an error message.
  */
 int run_servers_start(struct test_run *r);
 
 /*
- * Ends the servers: by SIGTERM and, after a time limit, by SIGKILL. The limit is shorter if `hurried` or
- * if a signal arrives.
+ * Ends the servers: by SIGTERM and, after a time limit, by SIGKILL. The limit is shorter
+ * if `hurried` or if a signal arrives.
  */
 void run_servers_stop(struct test_run *r, bool hurried);
 
@@ -128,8 +128,8 @@ struct leak_report {
 };
 
 /*
- * Prints the leaks of a response to GET /claimd/leaks. False if the text is no such document. next: the
- * target of the next page; empty: there is none.
+ * Prints the leaks of a response to GET /claimd/leaks. False if the text is no such
+ * document. next: the target of the next page; empty: there is none.
  */
 enum { LEAK_REPORT_NEXT_CAP = 4096 };
 bool leak_report_page(struct leak_report *r, struct bytes page,

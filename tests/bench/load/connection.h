@@ -1,6 +1,6 @@
 /*
- * connection: the address of the measured server, and one connection to it with its socket, buffers and
- * actor. A driver is a thread that runs many connections.
+ * connection: the address of the measured server, and one connection to it with its
+ * socket, buffers and actor. A driver is a thread that runs many connections.
  */
 #ifndef LOAD_CONNECTION_H
 #define LOAD_CONNECTION_H
@@ -18,14 +18,14 @@ struct endpoint {
 };
 
 /*
- * Resolves "http://HOST:PORT", "HOST:PORT", "[v6]:PORT" or "unix:PATH". False if the text has another
- * form or the name does not resolve.
+ * Resolves "http://HOST:PORT", "HOST:PORT", "[v6]:PORT" or "unix:PATH". False if the text
+ * has another form or the name does not resolve.
  */
 bool endpoint_parse(const char *text, struct endpoint *out);
 
 /*
- * Starts a non-blocking connection with TCP_NODELAY. Returns the socket, owned, or -1 with errno. The
- * connection is ready when the socket becomes writable.
+ * Starts a non-blocking connection with TCP_NODELAY. Returns the socket, owned, or -1
+ * with errno. The connection is ready when the socket becomes writable.
  */
 int endpoint_connect(const struct endpoint *e);
 
@@ -64,7 +64,8 @@ void connection_fini(struct connection *c);
 /* Closes the socket and drops an incomplete response. Keeps the actor. */
 void connection_close(struct connection *c);
 
-/* Reads once and appends to in. False if the server closed the connection, or it failed. */
+/* Reads once and appends to in. False if the server closed the connection, or it
+ * failed. */
 bool connection_read(struct connection *c);
 
 /* ------------------------------------------------------------------ pauses */
@@ -72,8 +73,8 @@ bool connection_read(struct connection *c);
 /*
  * The pausing connections of a driver, ordered by resume_ns, earliest first.
  *
- *   Cost     add O(connections that resume later), about an eighth of all, because all pauses have
- *            about the same length; remove O(1)
+ *   Cost     add O(connections that resume later), about an eighth of all, because all
+ *            pauses have about the same length; remove O(1)
  *   Memory   none: the links are in the connections
  */
 struct pause_list {
@@ -90,12 +91,14 @@ void pauses_remove(struct pause_list *p, struct connection *c);
 /* ------------------------------------------------------------------ driver */
 
 /*
- * A thread of the load generator with its own epoll set. Driver d of T runs the connections d, d+T,
- * d+2T ... of the plan. Each connection has at most one step in flight.
+ * A thread of the load generator with its own epoll set. Driver d of T runs the
+ * connections d, d+T, d+2T ... of the plan. Each connection has at most one step in
+ * flight.
  */
 struct driver; /* opaque */
 
-/* Starts a thread for a phase. plan and stats are borrowed until driver_join(). NULL on failure. */
+/* Starts a thread for a phase. plan and stats are borrowed until driver_join(). NULL on
+ * failure. */
 struct driver *
 driver_start(const struct plan *plan, unsigned number, struct stats *stats);
 
@@ -106,7 +109,8 @@ void driver_cancel(struct driver *d);
 bool driver_ended(const struct driver *d);
 
 /*
- * Waits for the end of the thread and frees d. Returns NULL, or why the phase failed: a constant text.
+ * Waits for the end of the thread and frees d. Returns NULL, or why the phase failed: a
+ * constant text.
  */
 const char *driver_join(struct driver *d);
 

@@ -1,9 +1,10 @@
 /*
  * driver: a thread of the load generator (connection.h).
  *
- * Its epoll loop starts the requests that are due, reads responses and lets scenario.c choose the next
- * step of each connection. In an open loop a request has a due time, and its latency counts from then.
- * Read plan.h first: it has the settings of a phase, the due times and the state of a connection.
+ * Its epoll loop starts the requests that are due, reads responses and lets scenario.c
+ * choose the next step of each connection. In an open loop a request has a due time, and
+ * its latency counts from then. Read plan.h first: it has the settings of a phase, the
+ * due times and the state of a connection.
  */
 #include "load/connection.h"
 
@@ -20,8 +21,8 @@
 #define BROKEN_MAX 20U
 
 /*
- * A sleeping thread wakes 10 to 30 us late on a virtual machine. So a driver does not sleep if a request
- * is due within this time.
+ * A sleeping thread wakes 10 to 30 us late on a virtual machine. So a driver does not
+ * sleep if a request is due within this time.
  */
 #define SPIN_NS INT64_C(40000)
 
@@ -96,8 +97,8 @@ open_connection(struct driver *d, struct connection *c)
 }
 
 /*
- * Reopens a connection that ended before the response. The driver sends the request again, and its
- * latency still counts from the first time.
+ * Reopens a connection that ended before the response. The driver sends the request
+ * again, and its latency still counts from the first time.
  */
 static void
 reconnect(struct driver *d, struct connection *c)
@@ -162,8 +163,8 @@ delivery_is_complete(const struct plan *plan)
 }
 
 /*
- * Sets the start of the next step. False if it is not due yet. After the end of an open loop, the steps
- * of a round that has begun have no pace.
+ * Sets the start of the next step. False if it is not due yet. After the end of an open
+ * loop, the steps of a round that has begun have no pace.
  */
 static bool
 step_is_due(const struct driver *d, struct connection *c, int64_t now)
@@ -184,7 +185,8 @@ step_is_due(const struct driver *d, struct connection *c, int64_t now)
     return true;
 }
 
-/* Sends the next request of a connection, or makes the connection wait, pause or finish. */
+/* Sends the next request of a connection, or makes the connection wait, pause or
+ * finish. */
 static void
 start_next_step(struct driver *d, struct connection *c, int64_t now)
 {
@@ -227,7 +229,8 @@ start_next_step(struct driver *d, struct connection *c, int64_t now)
     send_requests(d, c);
 }
 
-/* After connecting: sends the greeting of the protocol, a lost request, or the next one. */
+/* After connecting: sends the greeting of the protocol, a lost request, or the next
+ * one. */
 static void
 finish_connecting(struct driver *d, struct connection *c, int64_t now)
 {
@@ -416,8 +419,9 @@ wait_events(struct driver *d, struct epoll_event *events, int64_t now)
 }
 
 /*
- * Ends connections that no event reaches. A waiting connection finishes at the end of an open loop. A
- * worker finishes once delivery is complete, even if its claim has no response yet.
+ * Ends connections that no event reaches. A waiting connection finishes at the end of an
+ * open loop. A worker finishes once delivery is complete, even if its claim has no
+ * response yet.
  */
 static void
 end_idle_connections(struct driver *d, int64_t now, bool all_delivered)

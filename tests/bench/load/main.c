@@ -1,9 +1,9 @@
 /*
- * claimd-bench: a load generator for servers that speak the Zaqar API v2, beanstalkd's protocol
- * or redis lists. docs/performance.md describes how it measures.
+ * claimd-bench: a load generator for servers that speak the Zaqar API v2, beanstalkd's
+ * protocol or redis lists. docs/performance.md describes how it measures.
  *
- * Exit status: 0 after a measurement, 1 if the run failed or the server refused requests, 2 if the
- * arguments are wrong.
+ * Exit status: 0 after a measurement, 1 if the run failed or the server refused requests,
+ * 2 if the arguments are wrong.
  */
 #include "claimd/base/version.h"
 #include "load/run.h"

@@ -52,8 +52,8 @@ struct options {
 };
 
 /*
- * Reads argv[1..]. False after a message on standard error if an argument is unknown, lacks its
- * value or is out of range. Texts are borrowed from argv.
+ * Reads argv[1..]. False after a message on standard error if an argument is unknown,
+ * lacks its value or is out of range. Texts are borrowed from argv.
  */
 bool options_parse(struct options *o, int argc, char **argv);
 

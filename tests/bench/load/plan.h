@@ -1,6 +1,6 @@
 /*
- * plan: the constant settings of a phase, which all drivers share; the state of a connection between two
- * requests (actor); and the choice of its next request (scenario).
+ * plan: the constant settings of a phase, which all drivers share; the state of a
+ * connection between two requests (actor); and the choice of its next request (scenario).
  */
 #ifndef LOAD_PLAN_H
 #define LOAD_PLAN_H
@@ -27,9 +27,10 @@ stopwatch_now(void)
 /*
  * Due times of the requests of an open loop.
  *
- * Requests are numbered 0, 1, 2 ... and are due at equal distances. Request n belongs to connection
- * n mod connections. A late connection sends at once, and its latency counts from the due time. So a
- * stall of the server counts for every request that was due meanwhile (no coordinated omission).
+ * Requests are numbered 0, 1, 2 ... and are due at equal distances. Request n belongs to
+ * connection n mod connections. A late connection sends at once, and its latency counts
+ * from the due time. So a stall of the server counts for every request that was due
+ * meanwhile (no coordinated omission).
  */
 struct pace {
     double rate;          /* requests per second of all connections; 0: closed loop */
@@ -121,7 +122,8 @@ struct plan {
     int64_t give_up_ns; /* the phase ends, even if responses are missing */
     int64_t storm_from_ns, storm_to_ns; /* requests that start in between count apart */
 
-    /* PREPARE, FILL, HOLD: remaining queues or messages; DELIVERY: messages not yet claimed. */
+    /* PREPARE, FILL, HOLD: remaining queues or messages; DELIVERY: messages not yet
+     * claimed. */
     _Atomic int64_t *quota;
 };
 
@@ -208,20 +210,22 @@ extern const struct scenario_text {
 /* Finds a scenario by its name on the command line. SCENARIO_COUNT if there is none. */
 enum scenario scenario_find(const char *name);
 
-/* True if the actor is between two rounds and holds no messages. A run stops only there. */
+/* True if the actor is between two rounds and holds no messages. A run stops only
+ * there. */
 bool scenario_at_start(const struct plan *plan, const struct actor *a);
 
 /*
- * Chooses the next step. start_ns is its start or, in an open loop, its due time. False if the quota of
- * the phase is used up.
+ * Chooses the next step. start_ns is its start or, in an open loop, its due time. False
+ * if the quota of the phase is used up.
  */
 bool scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
                    struct step *out);
 
 /*
- * Pause of a connection after a step, ns: about poll_ns after an empty claim in DELIVERY, otherwise 0.
- * With long polling, there is no pause after a claim for which the server waited at least poll_ns. A
- * random quarter is added or subtracted, so that workers do not poll in step.
+ * Pause of a connection after a step, ns: about poll_ns after an empty claim in DELIVERY,
+ * otherwise 0. With long polling, there is no pause after a claim for which the server
+ * waited at least poll_ns. A random quarter is added or subtracted, so that workers do
+ * not poll in step.
  */
 int64_t scenario_pause(const struct plan *plan, struct actor *a, const struct step *step,
                        unsigned messages, int64_t took_ns);

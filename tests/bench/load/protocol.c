@@ -61,7 +61,8 @@ is_header(struct bytes line, const char *name, size_t name_len, struct bytes *va
     return true;
 }
 
-/* Compares the first letter first, because most headers do not matter. False if invalid. */
+/* Compares the first letter first, because most headers do not matter. False if
+ * invalid. */
 static bool
 read_header(struct bytes line, struct http_response *head)
 {

@@ -1,4 +1,5 @@
-/* protocol: writes the steps of a scenario as requests of one protocol, and reads the responses. */
+/* protocol: writes the steps of a scenario as requests of one protocol, and reads the
+ * responses. */
 #ifndef LOAD_PROTOCOL_H
 #define LOAD_PROTOCOL_H
 
@@ -21,11 +22,13 @@ struct reply {
 struct protocol {
     const char *name;
 
-    /* Appends the requests of a step to out. Returns their number, 0 if the step needs none. */
+    /* Appends the requests of a step to out. Returns their number, 0 if the step needs
+     * none. */
     unsigned (*build)(const struct plan *plan, struct actor *a, const struct step *step,
                       struct buf *out);
 
-    /* As protocol_read(). *rest begins with the response; the function moves it behind that. */
+    /* As protocol_read(). *rest begins with the response; the function moves it behind
+     * that. */
     enum reading (*read)(const struct plan *plan, struct actor *a,
                          const struct step *step, struct bytes *rest, bool ended,
                          struct reply *out);
@@ -39,14 +42,14 @@ extern const struct protocol protocol_redis;
 const struct protocol *protocol_find(const char *name);
 
 /*
- * Reads the response to a step at the start of `in`, and applies it to the actor. `ended` says that the
- * server closed the connection. The actor changes only on READING_DONE.
+ * Reads the response to a step at the start of `in`, and applies it to the actor. `ended`
+ * says that the server closed the connection. The actor changes only on READING_DONE.
  */
 enum reading
 protocol_read(const struct plan *plan, struct actor *a, const struct step *step,
               struct bytes in, bool ended, struct reply *out);
 
-/* ------------------------------------------------------------------ shared by protocols */
+/* --------------------------------------------------------------- shared by protocols */
 
 /* Appends the next body of the actor, with its number or, in DELIVERY, its due time. */
 void protocol_add_body(const struct plan *plan, struct actor *a, struct buf *out);
@@ -55,8 +58,8 @@ void protocol_add_body(const struct plan *plan, struct actor *a, struct buf *out
 void actor_apply_step(struct actor *a, const struct step *step);
 
 /*
- * Cuts the line before the first LF off *rest, without its CRLF. False, and *rest is unchanged, if there
- * is no complete line.
+ * Cuts the line before the first LF off *rest, without its CRLF. False, and *rest is
+ * unchanged, if there is no complete line.
  */
 static inline bool
 line_cut(struct bytes *rest, struct bytes *line)
@@ -104,9 +107,10 @@ struct http_response {
 };
 
 /*
- * Reads one HTTP/1.x response at the start of `in`, in one pass over the head. `ended` says that the
- * server closed the connection, which completes a body without a length. Chunked bodies count as broken:
- * no measured server sends them. *out is defined on READING_DONE.
+ * Reads one HTTP/1.x response at the start of `in`, in one pass over the head. `ended`
+ * says that the server closed the connection, which completes a body without a length.
+ * Chunked bodies count as broken: no measured server sends them. *out is defined on
+ * READING_DONE.
  */
 enum reading http_response_read(struct bytes in, bool ended, struct http_response *out);
 

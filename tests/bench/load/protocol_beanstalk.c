@@ -2,8 +2,8 @@
  * protocol_beanstalk: the steps of a scenario for beanstalkd 1.12 (protocol.h), with put,
  * reserve, delete and release.
  *
- * The protocol has no batches, so a step of several messages is a pipeline of commands. The numbers of
- * docs/performance.md compare claimd with it.
+ * The protocol has no batches, so a step of several messages is a pipeline of commands.
+ * The numbers of docs/performance.md compare claimd with it.
  */
 #include "load/protocol.h"
 
@@ -95,7 +95,8 @@ read_claim(struct actor *a, const struct step *step, struct bytes *rest,
     return READING_DONE;
 }
 
-/* Reads `count` lines and counts those that start with `good`. The others are refusals. */
+/* Reads `count` lines and counts those that start with `good`. The others are
+ * refusals. */
 static enum reading
 read_lines(unsigned count, const char *good, struct bytes *rest, struct reply *out)
 {

@@ -1,9 +1,9 @@
 /*
- * protocol_redis: the steps of a scenario for lists of Redis (protocol.h), as the manual of Redis
- * suggests for reliable queues.
+ * protocol_redis: the steps of a scenario for lists of Redis (protocol.h), as the manual
+ * of Redis suggests for reliable queues.
  *
- * LPUSH posts, LMOVE to a list of the connection claims, LREM from there deletes. There are no leases,
- * ids or TTLs.
+ * LPUSH posts, LMOVE to a list of the connection claims, LREM from there deletes. There
+ * are no leases, ids or TTLs.
  */
 #include "load/protocol.h"
 
@@ -114,7 +114,8 @@ redis_build(const struct plan *plan, struct actor *a, const struct step *step,
     }
 }
 
-/* One reply of Redis: a status, a number, an error, or a block, which is absent for nil. */
+/* One reply of Redis: a status, a number, an error, or a block, which is absent for
+ * nil. */
 struct redis_reply {
     char kind;
     struct bytes block;

@@ -1,9 +1,9 @@
 /*
  * protocol_zaqar: the steps of a scenario as requests of the Zaqar API v2 (protocol.h).
  *
- * The load generator must cost less than the server, so it does not parse JSON. It searches responses
- * for "/messages/{id}" and, in DELIVERY, for the member "n" of bodies. No other part of a response
- * contains these texts.
+ * The load generator must cost less than the server, so it does not parse JSON. It
+ * searches responses for "/messages/{id}" and, in DELIVERY, for the member "n" of bodies.
+ * No other part of a response contains these texts.
  */
 #include "load/protocol.h"
 
@@ -162,7 +162,8 @@ next_id(struct bytes text, size_t *at, struct bytes *id)
     return true;
 }
 
-/* Finds the next member "n" from *at on, reads its number, and moves *at behind the name. */
+/* Finds the next member "n" from *at on, reads its number, and moves *at behind the
+ * name. */
 static bool
 next_number(struct bytes text, size_t *at, uint64_t *number)
 {
@@ -186,7 +187,8 @@ next_number(struct bytes text, size_t *at, uint64_t *number)
     return false;
 }
 
-/* Stores the ids of the claim and its messages in the actor. Location is ".../claims/{id}". */
+/* Stores the ids of the claim and its messages in the actor. Location is
+ * ".../claims/{id}". */
 static bool
 hold_claim(struct actor *a, const struct http_response *response)
 {

@@ -1,8 +1,8 @@
 /*
  * report: writes the result of a run (run.h) as text, JSON or CSV.
  *
- * All three forms take their rows from report_rows(): a row per operation, and one for the time from a
- * post to its claim. docs/performance.md describes what the numbers mean.
+ * All three forms take their rows from report_rows(): a row per operation, and one for
+ * the time from a post to its claim. docs/performance.md describes what the numbers mean.
  */
 #include "load/run.h"
 
@@ -202,7 +202,8 @@ json_text(const char *name, const char *text, FILE *out)
     fprintf(out, "\",\n");
 }
 
-/* Writes the latencies and the end of an object. "curve" is [[percent, us], ...] for a chart. */
+/* Writes the latencies and the end of an object. "curve" is [[percent, us], ...] for a
+ * chart. */
 static void
 json_latency(const struct histogram *h, FILE *out)
 {

@@ -120,7 +120,8 @@ start_drivers(struct phase *p)
     return NULL;
 }
 
-/* Blocks until all drivers have ended. Returns NULL, or why the phase failed: a constant text. */
+/* Blocks until all drivers have ended. Returns NULL, or why the phase failed: a constant
+ * text. */
 static const char *
 phase_run(struct phase *p)
 {
@@ -164,7 +165,8 @@ phase_run(struct phase *p)
 /* Messages per claim of a HOLD phase: every server allows so many. */
 #define HOLD_BATCH 20U
 
-/* Messages per post of a FILL phase, unless the request becomes larger than FILL_BYTES. */
+/* Messages per post of a FILL phase, unless the request becomes larger than
+ * FILL_BYTES. */
 #define FILL_BATCH 20U
 #define FILL_BYTES 100000U
 
@@ -225,7 +227,8 @@ build_base_plan(struct measurement *run)
     snprintf(run->storm_base, sizeof run->storm_base, "%s-storm", o->queue);
 }
 
-/* Runs a phase with this plan until its quota is used up. A refused request is a failure. */
+/* Runs a phase with this plan until its quota is used up. A refused request is a
+ * failure. */
 static bool
 run_quota(const struct measurement *run, struct plan p, enum scenario scenario,
           const char *title, int64_t quota)
@@ -337,8 +340,9 @@ make_storm(struct measurement *run, int64_t *storm_ns)
 }
 
 /*
- * Sets the begin and end of the measurement. A storm is in its middle, with half of the duration before
- * and half after it. The storm window is the second in which everything expires and the one after it.
+ * Sets the begin and end of the measurement. A storm is in its middle, with half of the
+ * duration before and half after it. The storm window is the second in which everything
+ * expires and the one after it.
  */
 static void
 set_times(struct measurement *run, struct plan *p, int64_t storm_ns)

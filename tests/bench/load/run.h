@@ -28,8 +28,8 @@ struct result {
 };
 
 /*
- * Runs all phases. False after a message on standard error; *out then contains the measurements so far.
- * Call result_fini() in either case.
+ * Runs all phases. False after a message on standard error; *out then contains the
+ * measurements so far. Call result_fini() in either case.
  */
 bool run_all(const struct options *o, struct result *out);
 

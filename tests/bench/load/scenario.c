@@ -1,9 +1,10 @@
 /*
  * scenario: chooses the next step of a connection and the pause after it (plan.h).
  *
- * A step is one request of the protocol: a post, a claim, a delete or a list. The choice depends on the
- * scenario, or on the phase before it, and on the messages that the connection holds. Nothing here knows
- * a protocol or a socket. driver.c calls it, and protocol.c writes the step as a request.
+ * A step is one request of the protocol: a post, a claim, a delete or a list. The choice
+ * depends on the scenario, or on the phase before it, and on the messages that the
+ * connection holds. Nothing here knows a protocol or a socket. driver.c calls it, and
+ * protocol.c writes the step as a request.
  */
 #include "load/plan.h"
 
@@ -44,8 +45,8 @@ quota_take(const struct plan *plan, unsigned want)
 }
 
 /*
- * A post or a claim. For a storm, its TTL is the time to expire_ns, rounded up to seconds, so everything
- * expires in the second after expire_ns.
+ * A post or a claim. For a storm, its TTL is the time to expire_ns, rounded up to
+ * seconds, so everything expires in the second after expire_ns.
  */
 static struct step
 step_make(const struct plan *plan, enum op op, unsigned count, int64_t start_ns)
@@ -71,8 +72,8 @@ step_delete(const struct plan *plan, const struct actor *a)
 }
 
 /*
- * A quarter of the claims is released. The shares of posts and claims are such that the number of
- * messages stays about the same. One request in ten is a listing.
+ * A quarter of the claims is released. The shares of posts and claims are such that the
+ * number of messages stays about the same. One request in ten is a listing.
  */
 static struct step
 mixed_next(const struct plan *plan, struct actor *a, int64_t start_ns)

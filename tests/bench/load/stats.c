@@ -172,8 +172,8 @@ series_rate(const struct series *s, size_t i, size_t span, bool messages)
 /* ------------------------------------------------------------------ processes */
 
 /*
- * The command's name may contain anything, so fields are counted from the last ")": state is field 3,
- * utime 14, stime 15, rss 24.
+ * The command's name may contain anything, so fields are counted from the last ")": state
+ * is field 3, utime 14, stime 15, rss 24.
  */
 bool
 process_parse_stat(const char *text, uint64_t *ticks, uint64_t *resident_pages)

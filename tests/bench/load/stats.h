@@ -1,6 +1,6 @@
 /*
- * stats: the measurements of a run: latencies, requests by operation, throughput over time, and the CPU
- * time and memory of processes, from /proc.
+ * stats: the measurements of a run: latencies, requests by operation, throughput over
+ * time, and the CPU time and memory of processes, from /proc.
  */
 #ifndef LOAD_STATS_H
 #define LOAD_STATS_H
@@ -15,8 +15,9 @@
 /*
  * histogram: the number of values in each of log-linear buckets.
  *
- * Below 256 ns every value has its own bucket. Above, 128 buckets divide each power of two, so a
- * reported value is at most 0.8 % above the recorded one (after G. Tene's HdrHistogram).
+ * Below 256 ns every value has its own bucket. Above, 128 buckets divide each power of
+ * two, so a reported value is at most 0.8 % above the recorded one (after G. Tene's
+ * HdrHistogram).
  *
  *   Cost     record O(1), percentile O(buckets)
  *   Range    0 .. 2^40 - 1 ns (18 minutes); longer values count as the longest
@@ -41,8 +42,8 @@ void histogram_record(struct histogram *h, int64_t value_ns);
 void histogram_merge(struct histogram *h, const struct histogram *from);
 
 /*
- * The smallest bucket value that at least percent (0..100) of the recorded values do not exceed. Never
- * above the exact maximum. 0 for an empty histogram.
+ * The smallest bucket value that at least percent (0..100) of the recorded values do not
+ * exceed. Never above the exact maximum. 0 for an empty histogram.
  */
 uint64_t histogram_percentile(const struct histogram *h, double percent);
 
@@ -149,7 +150,8 @@ bool process_usage(const struct process_list *list, struct process_usage *out);
 /* CPU seconds of the calling process. */
 double process_own_cpu(void);
 
-/* Reads CPU ticks (user + system) and RSS from the text of /proc/PID/stat. False if it is malformed. */
+/* Reads CPU ticks (user + system) and RSS from the text of /proc/PID/stat. False if it is
+ * malformed. */
 bool process_parse_stat(const char *text, uint64_t *ticks, uint64_t *resident_pages);
 
 #endif

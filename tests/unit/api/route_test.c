@@ -1,4 +1,5 @@
-/* What a request is called where callers are allowed or forbidden something: its action. */
+/* What a request is called where callers are allowed or forbidden something: its
+ * action. */
 #include "api/route.h"
 #include "api/version.h"
 #include "api/wire/query.h"

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Reads a policy over the usual one; ' stands for ". Returns why it was refused, or "". */
+/* Reads a policy over the usual one; ' stands for ". Returns why it was refused, or
+ * "". */
 static const char *
 read_policy(struct policy *p, const char *text)
 {

@@ -119,7 +119,8 @@ let_pass(int64_t ns)
     faked.monotonic_ns += ns;
 }
 
-/* Processes that start one after the other, at any fraction of a millisecond of either clock. */
+/* Processes that start one after the other, at any fraction of a millisecond of either
+ * clock. */
 START_TEST(a_restart_moves_no_deadline)
 {
     faked.set = true;

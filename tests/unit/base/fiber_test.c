@@ -199,8 +199,8 @@ START_TEST(stack_pages_of_a_fiber_are_not_kept)
     fiber_give(&pool, f);
 }
 
-/* The kernel frees the whole page that an end is in. The frames that the next start continues are
- * in the kept part. */
+/* The kernel frees the whole page that an end is in. The frames that the next start
+ * continues are in the kept part. */
 START_TEST(the_kept_part_of_a_stack_is_whole_pages_of_any_size)
 {
     struct depth d = {.wanted = 100 << 10};
@@ -296,8 +296,8 @@ leap_past_the_end(void *arg)
     (void)leap(8); /* the ninth frame is the first that ends beyond the stack */
 }
 
-/* Starts the second of three neighbors. One of the others is below it, where a stack overflow would do
- * damage: the system allocates downwards, and an emulator upwards. */
+/* Starts the second of three neighbors. One of the others is below it, where a stack
+ * overflow would do damage: the system allocates downwards, and an emulator upwards. */
 static void
 start_between(void (*overflow)(void *arg))
 {
@@ -340,8 +340,8 @@ run_past_the_guard(void)
     start_between(skip_the_guard);
 }
 
-/* Without -fstack-clash-protection the frame would end in the stack of the other fiber. clang has
- * the option on arm64 only in later versions. */
+/* Without -fstack-clash-protection the frame would end in the stack of the other fiber.
+ * clang has the option on arm64 only in later versions. */
 START_TEST(a_frame_larger_than_the_stack_ends_the_process)
 {
     const int status = end_of(run_past_the_guard);

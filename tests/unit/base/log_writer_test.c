@@ -184,7 +184,8 @@ START_TEST(logging_never_waits_and_missing_lines_are_counted_in_place)
     while (is_number(next(&f), &n))
         ck_assert_int_eq(n, kept++);
     ck_assert_msg(missing(f.line) == MANY - kept, "%d lines, then %s", kept, f.line);
-    /* The buffer has space for about LOG_WRITER_CAPACITY bytes, and there was the pipe's. */
+    /* The buffer has space for about LOG_WRITER_CAPACITY bytes, and there was the
+     * pipe's. */
     ck_assert_int_gt(kept, LOG_WRITER_CAPACITY / 64);
     ck_assert_int_lt(kept, MANY);
     count(&f, MANY, MANY + 2);
@@ -241,8 +242,8 @@ START_TEST(the_end_does_not_wait_for_a_reader_that_does_not)
     ck_assert(!log_writer_end(&f.log, 10));
     count(&f, 0, MANY); /* into nothing */
     ck_assert(log_writer_end(&f.log, 10));
-    /* With the reader gone the thread comes back and leaves nothing behind. The descriptor
-     * stays open, since that moment is not known. */
+    /* With the reader gone the thread comes back and leaves nothing behind. The
+     * descriptor stays open, since that moment is not known. */
     ck_assert_int_eq(fclose(f.reader), 0);
 }
 

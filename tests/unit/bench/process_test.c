@@ -36,7 +36,8 @@ be_the_child(int in, int out)
     _exit(0);
 }
 
-/* Not of the own process, for which an emulator of user programs (qemu) makes a file up. */
+/* Not of the own process, for which an emulator of user programs (qemu) makes a file
+ * up. */
 START_TEST(another_process_can_be_accounted)
 {
     struct process_list child = {.count = 1}, unknown = {.pids = {INT32_MAX}, .count = 1};

@@ -7,7 +7,8 @@
 
 enum { CURSORS = 40, POSTS = 300, CROWD = 100000 };
 
-/* A feed held against arrays: which numbers it has to have, and where each cursor stands. */
+/* A feed held against arrays: which numbers it has to have, and where each cursor
+ * stands. */
 struct fixture {
     struct mem *mem;
     struct seqmap_pool pool;

@@ -1,6 +1,6 @@
 /*
- * The first bytes of a connection, which tell how much memory its heads need. (A private header:
- * no client can see which memory it got.)
+ * The first bytes of a connection, which tell how much memory its heads need. (A private
+ * header: no client can see which memory it got.)
  */
 #include "http/mhd/internal.h"
 
@@ -145,7 +145,8 @@ START_TEST(many_lines_need_more)
     ck_assert(is_large(text));
 }
 
-/* A ClientHello with these numbers, of two bytes each, as cipher suites and extensions. */
+/* A ClientHello with these numbers, of two bytes each, as cipher suites and
+ * extensions. */
 static struct bytes
 make_hello(char *out, uint16_t cipher, uint16_t extension, size_t filled)
 {

@@ -1,4 +1,5 @@
-/* Responses that go wrong because a test wants them to: what a client sees on the wire. */
+/* Responses that go wrong because a test wants them to: what a client sees on the
+ * wire. */
 #include "support/client_fixture.h"
 #include "support/slow_store.h"
 
@@ -379,7 +380,7 @@ START_TEST(a_lost_response_is_not_sent_later)
     server_fixture_cut(&f);
 }
 
-/* ---------------------------------------------------------------------- a store that blocks */
+/* --------------------------------------------------------------- a store that blocks */
 
 TEST_CASE("faults and a store that blocks");
 

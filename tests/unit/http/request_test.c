@@ -1,7 +1,7 @@
 /*
- * How connections end: by time limits, and after responses that came before everything was
- * read. This program is linked with --wrap=clock_gettime: time stands still, and goes on when
- * a test says so.
+ * How connections end: by time limits, and after responses that came before everything
+ * was read. This program is linked with --wrap=clock_gettime: time stands still, and goes
+ * on when a test says so.
  */
 #include "claimd/store/store.h"
 #include "http/request.h"
@@ -201,8 +201,9 @@ SERVER_TEST(a_request_that_is_not_whole_in_its_time_is_refused, server_fixture_o
 TEST_CASE("lingering close");
 
 /*
- * The client has heard the end of a response that came too early for it. It may go on sending
- * for a while, or a reset could take the response away from it; then the server closes.
+ * The client has heard the end of a response that came too early for it. It may go on
+ * sending for a while, or a reset could take the response away from it; then the server
+ * closes.
  */
 static void
 expect_lingering_close(const struct server_fixture *f, int fd)

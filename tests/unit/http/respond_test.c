@@ -1,7 +1,7 @@
 /*
  * Responses that have to wait: for a message, for a log, for a store that blocks. A whole
- * server in this process; time stands still (--wrap=clock_gettime) and goes on when a test
- * says so.
+ * server in this process; time stands still (--wrap=clock_gettime) and goes on when a
+ * test says so.
  */
 #include "support/client_fixture.h"
 #include "support/slow_store.h"
@@ -734,8 +734,8 @@ SERVER_TEST(a_claim_for_a_disconnected_client_is_released, open_log(f))
     make_all_durable(f);
 }
 
-/* True if the system tells how many bytes of a connection were sent. An emulator of user programs (qemu)
- * does not. */
+/* True if the system tells how many bytes of a connection were sent. An emulator of user
+ * programs (qemu) does not. */
 static bool
 tells_sent_bytes(void)
 {
@@ -845,8 +845,8 @@ SERVER_TEST(a_worker_that_holds_nothing_sleeps_when_the_log_moves, open_log(f))
 static _Atomic int waiter_fd, producer_fd;
 
 /*
- * The worker is awake for the request of the producer and has not read it. The waiter hangs up now, so
- * its end is no event of this round.
+ * The worker is awake for the request of the producer and has not read it. The waiter
+ * hangs up now, so its end is no event of this round.
  */
 static void
 hang_up_in_the_same_round(void)
@@ -859,7 +859,8 @@ hang_up_in_the_same_round(void)
     (void)close(waiter_fd);
 }
 
-/* False: the worker was awake before the producer sent its request, so the waiter got the message. */
+/* False: the worker was awake before the producer sent its request, so the waiter got the
+ * message. */
 static bool
 hang_up_as_a_message_comes(const struct server_fixture *f)
 {

@@ -1,4 +1,5 @@
-/* Pairs of certificate and key: what is taken, and that one lives as long as it is needed. */
+/* Pairs of certificate and key: what is taken, and that one lives as long as it is
+ * needed. */
 #include "claimd/http/tls.h"
 
 #include "support/check_main.h"

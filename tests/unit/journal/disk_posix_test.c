@@ -633,7 +633,8 @@ write_to_kernel(const char *file, const char *text)
     return written;
 }
 
-/* From here on this process may mount what no other process sees, if the system lets it. */
+/* From here on this process may mount what no other process sees, if the system lets
+ * it. */
 static bool
 leave_mounts(void)
 {
@@ -673,7 +674,7 @@ START_TEST(a_full_disk_takes_what_it_has_promised_space_for)
     ck_assert(failed == 0 || failed == NOT_TO_BE_HAD);
 }
 
-/* ------------------------------------------------------------------ a system that fails */
+/* --------------------------------------------------------------- a system that fails */
 
 REAL_CASE("a system that fails");
 

@@ -1,6 +1,6 @@
 /*
- * Allocations and calls of the disk that fail, each in its turn: every caller that has to do with
- * a journal says so, or does without, and what was durable is there afterwards.
+ * Allocations and calls of the disk that fail, each in its turn: every caller that has to
+ * do with a journal says so, or does without, and what was durable is there afterwards.
  */
 #include "claimd/journal/inspect.h"
 

@@ -79,8 +79,8 @@ commit(struct world *w)
 }
 
 /*
- * Frames of the first segment: OPENED; QUEUE and POST of 1; POST of 2 ... of 5, and no end
- * in peace. LSNs: 1; 2 and 3; 4 ... 7.
+ * Frames of the first segment: OPENED; QUEUE and POST of 1; POST of 2 ... of 5, and no
+ * end in peace. LSNs: 1; 2 and 3; 4 ... 7.
  */
 static void
 five_posts(struct world *w)
@@ -200,7 +200,8 @@ expect_damage(struct world *w, uint64_t offset, uint64_t from, uint64_t to)
     ck_assert_str_eq(seen.text, first);
 }
 
-/* Salvages to a new disk, which a claimd starts with; says how many messages it has then. */
+/* Salvages to a new disk, which a claimd starts with; says how many messages it has
+ * then. */
 static uint64_t
 salvage(struct world *w, struct seen *seen)
 {
@@ -344,7 +345,8 @@ START_TEST(a_torn_end_is_good_and_is_reported)
     sim_disk_free(w.disk);
 }
 
-/* The first frames have the queue and what is needed; each of the others is missed alone. */
+/* The first frames have the queue and what is needed; each of the others is missed
+ * alone. */
 LOOP_TEST(a_flipped_bit_is_one_damage_and_costs_its_frame_alone, 3)
 {
     unsigned n = (unsigned)_i + 2;
@@ -467,7 +469,8 @@ START_TEST(a_newer_version_cannot_be_read)
 
 /* ------------------------------------------------------------------ several segments */
 
-/* Posts until there are four segments; messages that do not fit into the fixture's tables. */
+/* Posts until there are four segments; messages that do not fit into the fixture's
+ * tables. */
 static void
 four_segments(struct world *w)
 {
@@ -559,9 +562,9 @@ shorten(struct sim_disk *disk, const char *name, size_t keep, bool zeros)
 }
 
 /*
- * No crash leaves such a last segment: after a clean stop all of its records were durable.
- * 0: it is missing; 1: empty; 2: its head alone; 3: zeros; 4: zeros behind its head; 5: cut
- * behind a frame; 6: all segments are missing.
+ * No crash leaves such a last segment: after a clean stop all of its records were
+ * durable. 0: it is missing; 1: empty; 2: its head alone; 3: zeros; 4: zeros behind its
+ * head; 5: cut behind a frame; 6: all segments are missing.
  */
 LOOP_TEST(a_log_that_ends_before_it_was_durable_is_damaged, 7)
 {
@@ -624,7 +627,8 @@ LOOP_TEST(a_last_segment_without_frames_has_its_size, 3)
     sim_disk_free(w.disk);
 }
 
-/* Of a program that did not write it, of another journal, or not whole: it tells of nothing. */
+/* Of a program that did not write it, of another journal, or not whole: it tells of
+ * nothing. */
 LOOP_TEST(a_journal_without_a_durable_lsn_is_read, 5)
 {
     struct durable_lsn mark;
@@ -791,7 +795,8 @@ work(void *arg)
     } while (metrics.checkpoints == checkpoints);
 }
 
-/* Whatever happens meanwhile, what was there before is in the copy, and the copy starts. */
+/* Whatever happens meanwhile, what was there before is in the copy, and the copy
+ * starts. */
 LOOP_TEST(a_journal_is_copied_while_it_is_written_and_checkpointed, 6)
 {
     struct journal_backup_result made;
@@ -830,9 +835,9 @@ LOOP_TEST(a_journal_is_copied_while_it_is_written_and_checkpointed, 6)
 }
 
 /*
- * A directory that is read while it changes: where the newer segments come to stand it was
- * read before they were made, where the older ones stood behind the checkpoint that dropped them.
- * Only the segment is seen that the checkpoint began in, and not its end.
+ * A directory that is read while it changes: where the newer segments come to stand it
+ * was read before they were made, where the older ones stood behind the checkpoint that
+ * dropped them. Only the segment is seen that the checkpoint began in, and not its end.
  */
 static struct {
     const struct disk_vtable *real;

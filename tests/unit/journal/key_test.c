@@ -1,6 +1,7 @@
 /*
- * Idempotency-Keys over crashes and compaction (promise "one key, one effect"): after a crash at
- * any operation of the disk, a repeated request has one effect together with the first.
+ * Idempotency-Keys over crashes and compaction (promise "one key, one effect"): after a
+ * crash at any operation of the disk, a repeated request has one effect together with the
+ * first.
  */
 #include "model/logbook.h"
 #include "support/journalled.h"
@@ -85,7 +86,8 @@ total(struct world *w)
     return totals.messages;
 }
 
-/* Posts, pops and claims with keys. The id of the claim may be that of an earlier round. */
+/* Posts, pops and claims with keys. The id of the claim may be that of an earlier
+ * round. */
 static void
 operate(struct world *w, struct store_id *claim)
 {

@@ -1,4 +1,5 @@
-/* What a recovery tells of itself, with a stopwatch that moves with each change it replays. */
+/* What a recovery tells of itself, with a stopwatch that moves with each change it
+ * replays. */
 #include "claimd/ds/list.h"
 #include "claimd/journal/journal.h"
 

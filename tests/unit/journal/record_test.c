@@ -393,7 +393,7 @@ same_messages(struct store_change a, struct record *record)
     ck_assert(!b->next(b, &other));
 }
 
-/* ---------------------------------------------------------------------- writing, reading */
+/* ------------------------------------------------------------------ writing, reading */
 
 LOOP_TEST(written_records_are_read, LOGGED)
 {
@@ -504,7 +504,7 @@ START_TEST(a_mark_is_read)
     }
 }
 
-/* ---------------------------------------------------------------------- what is not logged */
+/* ---------------------------------------------------------------- what is not logged */
 
 /* What is left in the log of a kind; NULL: nothing. */
 static const char *
@@ -572,7 +572,7 @@ START_TEST(a_deletion_by_a_move_names_the_numbers_of_the_source)
     free(image.bytes);
 }
 
-/* ---------------------------------------------------------------------- what is no record */
+/* ----------------------------------------------------------------- what is no record */
 
 /* Reads bytes that end with their memory. */
 static enum status

@@ -1,6 +1,6 @@
 /*
- * A journal of the first version, as it was written once (recorded/README.md): every later
- * version can read it, and finds in it what is said here.
+ * A journal of the first version, as it was written once (recorded/README.md): every
+ * later version can read it, and finds in it what is said here.
  */
 #include "support/delete.h"
 #include "support/recorded_journal.h"

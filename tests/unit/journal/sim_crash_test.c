@@ -1,5 +1,5 @@
-/* What a crash leaves of the simulated disk, over many seeds: each outcome that is promised,
- * and none that is not. */
+/* What a crash leaves of the simulated disk, over many seeds: each outcome that is
+ * promised, and none that is not. */
 #include "support/random.h"
 #include "support/sim_disk.h"
 #include "support/sim_fixture.h"

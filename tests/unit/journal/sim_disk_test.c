@@ -1,5 +1,8 @@
-/* What the simulated disk does when processes end and when something is wrong; that it is a
- * disk at all is tested by disk_test.c, what a crash leaves of it by sim_crash_test.c. */
+/*
+ * What the simulated disk does when processes end and when something is wrong; that it
+ * is a disk at all is tested by disk_test.c, what a crash leaves of it by
+ * sim_crash_test.c.
+ */
 #include "support/sim_disk.h"
 
 #include "support/sim_fixture.h"
@@ -9,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ the end of a process */
+/* -------------------------------------------------------------- the end of a process */
 
 SIM_CASE("the end of a process");
 
@@ -239,7 +242,7 @@ START_TEST(names_whose_sync_failed_may_never_be_durable)
     ck_assert_int_gt(kept, SEEDS / 10);
 }
 
-/* ------------------------------------------------------------------ what else goes wrong */
+/* -------------------------------------------------------------- what else goes wrong */
 
 SIM_CASE("what goes wrong");
 

@@ -1,6 +1,6 @@
 /*
- * The time of a store after a restart: it goes on for as long as the process was down, whatever
- * happened to the wall clock.
+ * The time of a store after a restart: it goes on for as long as the process was down,
+ * whatever happened to the wall clock.
  */
 #include "support/journalled.h"
 #include "support/store_fixture.h"
@@ -12,7 +12,8 @@ static const uint8_t boot_a[JOURNAL_BOOT_ID_BYTES] = {1, 2, 3};
 static const uint8_t boot_b[JOURNAL_BOOT_ID_BYTES] = {9};
 static const struct store_queue queue_q = {.project = {"p", 1}, .name = {"q", 1}};
 
-/* A machine with a process on it. The wall clock is wall_ahead_ms ahead of the store's. */
+/* A machine with a process on it. The wall clock is wall_ahead_ms ahead of the
+ * store's. */
 struct machine {
     struct clock clock; /* of the store; stands, so that the test moves it */
     struct journalled p;
@@ -183,8 +184,8 @@ START_TEST(after_a_new_boot_the_wall_clock_tells_how_long_the_process_was_down)
     machine_end(&m);
 }
 
-/* A machine without a clock of its own: it starts behind, and the time service sets it later,
- * between two starts of the process. */
+/* A machine without a clock of its own: it starts behind, and the time service sets it
+ * later, between two starts of the process. */
 START_TEST(a_boot_with_a_clock_that_is_behind_lets_no_time_pass)
 {
     struct machine m;

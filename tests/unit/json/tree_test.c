@@ -1,4 +1,5 @@
-/* Trees of jansson, made by the scanner: what jansson's parser would have made, or no memory. */
+/* Trees of jansson, made by the scanner: what jansson's parser would have made, or no
+ * memory. */
 #include "claimd/json/tree.h"
 #include "support/check_main.h"
 

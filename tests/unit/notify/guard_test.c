@@ -156,7 +156,8 @@ START_TEST(all_others_are_refused)
         ck_assert_msg(!admits(&strict, bad[i]), "%s", bad[i]);
 }
 
-/* By its first octet, everything but what the table has; of the rest whole blocks are above. */
+/* By its first octet, everything but what the table has; of the rest whole blocks are
+ * above. */
 START_TEST(each_first_octet_is_judged)
 {
     for (unsigned octet = 0; octet < 256; octet++) {

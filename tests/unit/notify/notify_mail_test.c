@@ -131,8 +131,8 @@ START_TEST(a_confirmation_has_a_link)
         outcome_of(STORE_NOTICE_CONFIRM, "mailto:me@example.net?subject=s", "{}"),
         STORE_OUTCOME_DELIVERED);
     /*
-     * By Python, as is the signature in it: You are about to be subscribed to the queue: q of the
-     * project: a p. To confirm this, go to
+     * By Python, as is the signature in it: You are about to be subscribed to the queue:
+     * q of the project: a p. To confirm this, go to
      *
      * https://example.org/confirm?Signature=...&Methods=PUT&Paths=%2Fv2%2F...&Project=a%20p&...
      */

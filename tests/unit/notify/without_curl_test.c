@@ -1,4 +1,5 @@
-/* Notifications where libcurl is not installed: dlopen() finds nothing (tests/CMakeLists.txt). */
+/* Notifications where libcurl is not installed: dlopen() finds nothing
+ * (tests/CMakeLists.txt). */
 #include "claimd/notify/notify.h"
 
 #include "support/check_main.h"

@@ -1,4 +1,5 @@
-/* Clocks of front ends that are minutes apart change nothing: the time is that of Redis. */
+/* Clocks of front ends that are minutes apart change nothing: the time is that of
+ * Redis. */
 #include "support/check_main.h"
 #include "support/redis_server.h"
 

@@ -424,7 +424,8 @@ note_waking(void *arg)
     (void)sem_post(&((struct asker *)arg)->woken);
 }
 
-/* The first one asks alone; the others while its response is on its way. Then all go on. */
+/* The first one asks alone; the others while its response is on its way. Then all go
+ * on. */
 static void
 ask_together(const struct fake_response *script)
 {
@@ -523,7 +524,8 @@ ask_in_fiber(struct executor *executor, const struct fake_response *script)
     fake_redis_done(&nodes[0]);
 }
 
-/* It connects, learns that the library is missing, loads it, and has to come back later. */
+/* It connects, learns that the library is missing, loads it, and has to come back
+ * later. */
 START_TEST(blocking_work_of_a_fiber_runs_on_a_thread)
 {
     static const struct fake_response script[] = {

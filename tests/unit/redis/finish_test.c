@@ -1,4 +1,5 @@
-/* The store on Redis finishes claims and puts dead letters back exactly as the engine does. */
+/* The store on Redis finishes claims and puts dead letters back exactly as the engine
+ * does. */
 #include "model/same.h"
 #include "support/dead_letters.h"
 #include "support/random.h"
@@ -90,8 +91,8 @@ pass(struct both *b, int64_t ms)
     b->now_ms = until_ms;
 }
 
-/* A claim is about to be made or renewed. No two end together, because those would expire in any
- * order. */
+/* A claim is about to be made or renewed. No two end together, because those would expire
+ * in any order. */
 static void
 note_end(struct both *b, int64_t ttl_s)
 {
@@ -487,10 +488,10 @@ FIXTURE_TEST(random_operations_have_the_same_effect_on_the_engine_and_on_redis,
     ck_assert_uint_gt(f->finished, 0);
 }
 
-/* ---------------------------------------------------------------------- what does not arrive at once */
+/* ------------------------------------------------------ what does not arrive at once */
 
-/* Ensures that scripts which change this queue fail (queue_get does not), until mend(). Until then it cannot be
- * audited. */
+/* Ensures that scripts which change this queue fail (queue_get does not), until mend().
+ * Until then it cannot be audited. */
 static void
 damage(struct fixture *f, const char *queue)
 {
@@ -513,7 +514,8 @@ mend(struct fixture *f, const char *queue)
     redis_server_say(f->redis, command, "+OK\r\n");
 }
 
-/* Claims a message, deletes it, and posts the next one to queue "next", which is damaged. */
+/* Claims a message, deletes it, and posts the next one to queue "next", which is
+ * damaged. */
 static void
 finish_with_post(struct fixture *f, bool damaged)
 {
@@ -648,7 +650,7 @@ STORE_TEST_WITH(a_scan_of_the_metrics_sends_what_an_ended_process_has_left,
     }
 }
 
-/* ---------------------------------------------------------------------- data of older versions */
+/* ------------------------------------------------------------ data of older versions */
 
 /* Claims, and finds nothing. */
 static void

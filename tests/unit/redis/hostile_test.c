@@ -138,7 +138,8 @@ START_TEST(more_names_than_a_page_has_are_not_taken_in)
     ck_assert_status(list_names(&count), ST_UNAVAILABLE);
 }
 
-/* Finishes two messages. Redis responds that it is done, with these digits for the messages that are held. */
+/* Finishes two messages. Redis responds that it is done, with these digits for the
+ * messages that are held. */
 static enum status
 finish_two(bool atomic, const char *held)
 {
@@ -207,7 +208,8 @@ LOOP_TEST(a_head_that_lies_about_its_length_is_not_read, 3)
 
 TEST_CASE("claims", .setup = open_with_replica, .teardown = close_store);
 
-/* Claims one, with this response and so many replicas that confirm it; the claim is released. */
+/* Claims one, with this response and so many replicas that confirm it; the claim is
+ * released. */
 static void
 expect_given_up(const char *confirmed)
 {

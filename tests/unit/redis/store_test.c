@@ -1,4 +1,5 @@
-/* What the store on Redis does about what a slot, or a process that died, has left undone. */
+/* What the store on Redis does about what a slot, or a process that died, has left
+ * undone. */
 #include "support/dead_letters.h"
 #include "support/patient.h"
 #include "support/redis_server.h"
@@ -154,7 +155,8 @@ STORE_TEST_WITH(a_node_that_fails_is_avoided_for_some_seconds,
     }
 }
 
-/* Posts the dead letter of a message with this id, of a queue with this tag, once more. */
+/* Posts the dead letter of a message with this id, of a queue with this tag, once
+ * more. */
 static void
 bring_late(struct fixture *f, const struct store_queue *to, const char *id)
 {

@@ -15,7 +15,8 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 
 static _Atomic int sleeps;
 
-/* Returns only once there is an event, as if the thread had been interrupted here until then. */
+/* Returns only once there is an event, as if the thread had been interrupted here until
+ * then. */
 int
 __wrap_epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms)
 {
@@ -40,7 +41,8 @@ __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 
 TEST_CASE("wire");
 
-/* wire_close() writes the event that ends a sleep. A round may read it before the thread sleeps. */
+/* wire_close() writes the event that ends a sleep. A round may read it before the thread
+ * sleeps. */
 START_TEST(a_closed_wire_does_not_sleep_after_its_wake_up_was_read)
 {
     struct cluster_config config = {.mem = mem_new(0)};
