@@ -3,6 +3,7 @@
 - Names that only their own file or only tests use. Their prototypes tell readers otherwise. A function that
   only tests use beside its own file is fine if a unit or fuzz test does. If nothing else uses it, the
   comment at its declaration must say "tests".
+- Lines of comments over WIDTH columns.
 - Declarations torn by a trailing comment: the type alone on a line.
 - Names of structures that two files define.
 - Files that do not say what they are for: a .c file of src without a header of its name, and without
@@ -13,6 +14,7 @@ import collections
 import os
 import re
 
+WIDTH = 90  # ColumnLimit of .clang-format
 PRODUCT = ("src/", "include/")
 UNITS = ("tests/unit/", "tests/fuzz/")
 
@@ -35,6 +37,20 @@ def code_of(text):
 
 def place(path, text, offset):
     return "%s:%d: " % (path, text.count("\n", 0, offset) + 1)
+
+
+def width_faults(path, text):
+    faults = []
+    for match in PART.finditer(text):
+        if not match[1]:
+            continue
+        begin = text.rfind("\n", 0, match.start()) + 1
+        end = text.find("\n", match.end())
+        line = text.count("\n", 0, begin) + 1
+        for number, row in enumerate(text[begin:end if end >= 0 else len(text)].split("\n"), line):
+            if len(row) > WIDTH and len(row.split()) > 2:
+                faults.append("%s:%d: a comment of %d columns, at most %d" % (path, number, len(row), WIDTH))
+    return sorted(set(faults))
 
 
 def torn_faults(path, text):
@@ -110,7 +126,7 @@ def faults_of(whole):
     """whole: path -> text of each C file of src, include and tests."""
     texts = {path: code_of(text) for path, text in whole.items()}
     faults = [fault for path, text in whole.items()
-              for fault in torn_faults(path, text)]
+              for fault in width_faults(path, text) + torn_faults(path, text)]
     return faults + double_faults({path: code for path, code in texts.items() if path.startswith(PRODUCT)}) + \
         export_faults(texts, whole) + opening_faults(whole)
 
@@ -123,6 +139,7 @@ def self_test():
 
     header, source = "void used(void);\n", "void\nused(void)\n{\n}\n"
     unit = {"tests__unit__a.c": "used();\n"}
+    wide = "/* " + "word " * 18 + "*/\n"
     return [
         ("a name of its own file", len(exports(header, source + "used();\n")) == 1),
         ("a name in a comment", len(exports(header, source, src__b="", src__c="/* used() */")) == 1),
@@ -135,6 +152,10 @@ def self_test():
         ("a name for its file and a unit test", not exports(header, source + "used();\n", **unit)),
         ("a name for its file and other tests",
          len(exports(header, source + "used();\n", **{"tests__api__a.c": "used();\n"})) == 1),
+        ("a wide comment", len(width_faults("a.c", wide)) == 1),
+        ("a wide line of a comment", width_faults("a.c", "/*\n * " + wide)[0].startswith("a.c:2:")),
+        ("a wide address", not width_faults("a.c", "/*\n * https://" + "a" * 90 + "\n */\n")),
+        ("a wide text", not width_faults("a.c", '"/* ' + "a " * 60 + '*/"\n')),
         ("a torn declaration", len(torn_faults("a.h", "    struct bytes\n        reason; /* why */\n")) == 1),
         ("a torn pointer", len(torn_faults("a.h", "    const char\n        *a[2], *b; /* why */\n")) == 1),
         ("a declaration", not torn_faults("a.h", "    struct bytes reason; /* why */\n    int a;\n    int b; /* c */\n")),
