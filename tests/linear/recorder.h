@@ -26,9 +26,8 @@
 
 struct recording {
     const char *host;
-    const char *
-        ports[2]; /* of the server, or of two that share their store: each has half of the
-              * workers */
+    /* Of the server, or of two that share their store: each has half of the workers. */
+    const char *ports[2];
     uint64_t seed;  /* of the workers' choices; the scheduling is not ours */
     uint64_t round; /* part of the queues' names: every round has fresh ones */
     unsigned workers;
