@@ -237,17 +237,15 @@ leak_report_write_sum(const struct leak_report *r)
             r->dead_letters, plural(r->dead_letters));
 }
 
-/* Requests all leaks of a server, page by page. False: it did not report them. */
+/* Requests all leaks of the client's server, page by page. False: it did not report them. */
 static bool
-report_leaks_of(struct command_client *c, const char *address, struct leak_report *report)
+report_leaks_of(struct command_client *c, struct leak_report *report)
 {
     const int64_t until_ns = clock_stopwatch_ns() + LEAKS_TIMEOUT_S * RUN_SECOND_NS;
-    char next[LEAK_REPORT_NEXT_CAP] = "/claimd/leaks?limit=1000", url[80];
+    char next[LEAK_REPORT_NEXT_CAP] = "/claimd/leaks?limit=1000";
     struct web_request request = {.path = next, .response_most = LEAKS_MOST};
     bool good = true;
 
-    (void)snprintf(url, sizeof(url), "http://%s", address);
-    c->web.url = url;
     while (good && next[0] != '\0') {
         struct web_response response;
 
@@ -266,9 +264,9 @@ report_leaks(struct test_run *r, struct leak_report *report)
 {
     struct mem *mem = mem_new(0);
     struct command_client c;
-    char of[48] = "";
+    char of[48] = "", url[80] = "";
 
-    if (mem == NULL || !command_client_open(&c, NULL, mem)) {
+    if (mem == NULL || !command_client_open(&c, url, mem)) {
         r->leaks_unknown = true;
         mem_destroy(mem);
         return;
@@ -277,7 +275,8 @@ report_leaks(struct test_run *r, struct leak_report *report)
     for (size_t i = 0; i < r->words.instances; i++) {
         if (r->words.numbered)
             (void)snprintf(of, sizeof(of), " (instance %zu)", i + 1);
-        if (r->servers[i].pid <= 0 || report_leaks_of(&c, r->servers[i].address, report))
+        (void)snprintf(url, sizeof(url), "http://%s", r->servers[i].address);
+        if (r->servers[i].pid <= 0 || report_leaks_of(&c, report))
             continue;
         r->leaks_unknown = true;
         (void)command_fails(0, "the server at %s did not report its leaks",
