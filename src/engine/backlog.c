@@ -58,6 +58,7 @@ backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
     b->tally->delayed += m->delayed;
     b->tally->bytes += m->body_len;
     b->bytes += m->body_len;
+    b->sealed += store_is_sealed(message_body(m));
     seqmap_insert(&b->messages, pool, m->seq, m, !m->delayed);
 }
 
@@ -89,6 +90,7 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
     b->tally->delayed -= m->delayed;
     b->tally->bytes -= m->body_len;
     b->bytes -= m->body_len;
+    b->sealed -= store_is_sealed(message_body(m));
     if (m->claim != NULL)
         uncount_claimed(b);
     if (message_has_original(m)) {
@@ -186,7 +188,7 @@ backlog_set_details(struct backlog *b, struct mem *mem, struct message *m,
 bool
 backlog_audit(const struct backlog *b)
 {
-    size_t live = 0, claimed = 0, original = 0, dead_letters = 0;
+    size_t live = 0, claimed = 0, original = 0, dead_letters = 0, sealed = 0;
     uint64_t seq = 0;
     struct message *m;
 
@@ -210,8 +212,10 @@ backlog_audit(const struct backlog *b)
         claimed += m->claim != NULL;
         original += message_has_original(m);
         dead_letters += message_is_dead_letter(m);
+        sealed += store_is_sealed(message_body(m));
         seq++;
     }
     return live == b->messages.live && claimed == b->claimed &&
-           original == b->originals.count && dead_letters == b->dead_letters;
+           original == b->originals.count && dead_letters == b->dead_letters &&
+           sealed == b->sealed;
 }

@@ -47,6 +47,7 @@ struct backlog {
     struct seqmap claims; /* number -> struct claim, owned; the ready bits are not used */
     size_t claimed;
     size_t dead_letters;
+    size_t sealed;            /* messages with an encrypted body */
     uint64_t bytes;           /* of bodies */
     struct hashmap originals; /* ids from other queues -> struct extra */
     struct list reclaim_link; /* in the shard's reclaim list */

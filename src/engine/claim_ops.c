@@ -36,9 +36,10 @@ struct claim_build {
     struct store_batch batch;
     size_t capacity; /* number of messages that both can hold */
     size_t needed;   /* out: more than `capacity`: the claim needs more; else not used */
-    bool meets_dead_letter; /* out: dead letters must move first */
-    bool is_blocked;        /* they cannot move now: claim what is in front of them */
-    enum status blocked;    /* why, if there is nothing in front of them; ST_OK: wait */
+    bool meets_dead_letter;  /* out: dead letters must move first */
+    bool is_blocked;         /* they cannot move now: claim what is in front of them */
+    enum status blocked;     /* why, if there is nothing in front of them; ST_OK: wait */
+    struct store_batch *out; /* of the caller: its `capacity` and `opened` */
 };
 
 static enum status
@@ -225,7 +226,9 @@ make_claim(struct txn *t, const struct store_terms *terms, size_t limit,
         return available > 0 && build->blocked != ST_OK ? build->blocked
                                                         : txn_wait(t, limit);
     SOMETIMES_IF(count < available, LETTER_BLOCKS_CLAIM);
-    st = reserve_claim(t, count, key);
+    st = batch_check(t, count, build->out);
+    if (st == ST_OK)
+        st = reserve_claim(t, count, key);
     if (st == ST_OK)
         deliver_messages(t, terms, count, build, key);
     return st;
@@ -272,8 +275,8 @@ engine_claim_create(struct store *s, struct store_op *op, const struct store_que
                     const struct store_terms *terms, size_t limit,
                     struct store_batch *out)
 {
-    struct claim_build build = {.batch = STORE_BATCH_INIT,
-                                .capacity = min_size(limit, FEW_MESSAGES)};
+    struct claim_build build = {
+        .batch = STORE_BATCH_INIT, .capacity = min_size(limit, FEW_MESSAGES), .out = out};
     struct engine *e = engine_of(s);
     enum status st = claim_build_open(e, &build);
     bool moved = false;

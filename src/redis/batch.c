@@ -146,10 +146,21 @@ batch_finish_delivery(struct redis_store *s, struct store_op *op,
 }
 
 void
-call_add_limits(struct call *c, const struct store_op *op, size_t limit)
+call_add_limits(struct call *c, const struct store_op *op, size_t limit,
+                const struct store_batch *batch)
 {
     const size_t reserved = waiting_reserved(c->store, op, c->where, &limit);
 
     call_limit(c, limit);
     call_number(c, (int64_t)reserved);
+    call_number(c, (int64_t)batch->capacity);
+}
+
+void
+call_add_decrypted_ids(struct call *c, const struct store_batch *opened)
+{
+    if (opened == NULL)
+        call_text(c, "-");
+    for (size_t i = 0; opened != NULL && i < opened->count; i++)
+        call_text(c, opened->messages[i].id.text);
 }

@@ -48,8 +48,12 @@ batch_finish_delivery(struct redis_store *s, struct store_op *op,
                       const struct store_queue *where, size_t limit,
                       enum store_counter which, const struct store_batch *out);
 
-/* Adds the limits of scripts that deliver messages: their number, and the number reserved
- * for earlier waiters. */
-void call_add_limits(struct call *c, const struct store_op *op, size_t limit);
+/* Adds the limits of scripts that deliver messages: their number, the number reserved for
+ * earlier waiters, and the bytes of bodies that fit into the response. */
+void call_add_limits(struct call *c, const struct store_op *op, size_t limit,
+                     const struct store_batch *batch);
+
+/* Adds the ids of messages that the caller has decrypted (struct store_batch). */
+void call_add_decrypted_ids(struct call *c, const struct store_batch *opened);
 
 #endif

@@ -62,17 +62,21 @@ write_claim_id(const struct call *c, struct store_id *out)
                    (unsigned long long)call_integer(c, NUMBER));
 }
 
-/* Fills the batch with the claimed messages. Transfers dead letters. */
+/* Fills the batch with the claimed messages, or with those that must be decrypted first.
+ * Transfers dead letters. */
 static enum status
 claim_fill_batch(struct call *c, struct batch_pin *pin, enum status st,
                  const struct store_op *op, struct store_batch *out)
 {
     const size_t end = CREATED_MESSAGES + 4 * batch_message_count(c, CREATED_MESSAGES);
     const bool claimed = st == ST_OK && call_integer(c, NUMBER) > 0;
+    enum status filled;
 
-    (void)outbox_deliver(c, end + 1, op,
-                         c->where); /* if this fails, a later claim does it */
-    if (st != ST_OK) {
+    /* If this fails, a later claim does it. */
+    (void)outbox_deliver(c, end + 1, op, c->where);
+    if (st == ST_OVER_CAPACITY)
+        out->capacity = (size_t)call_integer(c, NUMBER);
+    if (st != ST_OK && st != ST_SEALED) {
         mem_free(c->store->config.mem, pin);
         return st;
     }
@@ -80,9 +84,9 @@ claim_fill_batch(struct call *c, struct batch_pin *pin, enum status st,
         write_claim_id(c, &out->claim_id);
         out->claim_number = fencing_token(c, NUMBER, BASE);
     }
-    st = batch_fill_keyed(c, CREATED_MESSAGES, pin, st, out);
-    if (st != ST_OK)
-        return st;
+    filled = batch_fill_keyed(c, CREATED_MESSAGES, pin, st, out);
+    if (filled != st)
+        return filled;
     if (c->repeated && out->count > 0)
         out->claim_id = out->messages[0].claim_id;
     for (size_t i = 0; claimed && i < out->count; i++)
@@ -119,10 +123,11 @@ redis_claim_create(struct store *store, struct store_op *op,
     c = call_begin(s, op, where);
     call_random_digits(&c, SECRET_DIGITS);
     call_claim_terms(&c, terms);
-    call_add_limits(&c, op, limit);
+    call_add_limits(&c, op, limit, out);
     call_word(&c, where->name);
     call_number(&c, s->config.dead_letter_ttl_s);
     call_client(&c, op);
+    call_add_decrypted_ids(&c, out->opened);
     call_key(&c, op->key);
     st = call_run(&c, CALL_SCRIPT(&c, claim_create), CALL_CHANGE);
     op->repeated = c.repeated;

@@ -7,20 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Adds what the caller of a pop can pass on (struct store_batch): the bytes of bodies,
- * and the ids of the messages that it has decrypted. */
-static void
-call_add_capacity(struct call *c, const struct store_batch *batch)
-{
-    const struct store_batch *opened = batch->opened;
-
-    call_number(c, (int64_t)batch->capacity);
-    if (opened == NULL)
-        call_text(c, "-");
-    for (size_t i = 0; opened != NULL && i < opened->count; i++)
-        call_text(c, opened->messages[i].id.text);
-}
-
 enum status
 redis_message_post(struct store *store, struct store_op *op,
                    const struct store_queue *where, const struct store_post *post,
@@ -164,8 +150,8 @@ redis_message_pop(struct store *store, struct store_op *op,
     if (pin == NULL)
         return ST_NO_MEMORY;
     c = call_begin(s, op, where);
-    call_add_limits(&c, op, limit);
-    call_add_capacity(&c, out);
+    call_add_limits(&c, op, limit, out);
+    call_add_decrypted_ids(&c, out->opened);
     call_key(&c, op->key);
     st = call_run(&c, CALL_SCRIPT(&c, message_pop), CALL_CHANGE);
     op->repeated = c.repeated;

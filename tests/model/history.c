@@ -331,7 +331,7 @@ do_claim(struct history *h, size_t queue, struct pair_waiter *w)
     bool claimed;
 
     some_key(h, 1000 + limit);
-    claimed = pair_claim(&h->pair, &where, &terms, limit, w, &claim);
+    claimed = pair_claim(&h->pair, &where, &terms, limit, some_capacity(h), w, &claim);
     h->pair.keyed = false;
     if (claimed)
         h->claims[h->claim_count++ % KNOWN_CLAIMS] = (struct known){claim, queue};

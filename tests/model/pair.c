@@ -862,8 +862,8 @@ pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t c
 
 bool
 pair_claim(struct pair *p, const struct store_queue *queue,
-           const struct store_terms *terms, size_t limit, struct pair_waiter *w,
-           struct id_pair *claim)
+           const struct store_terms *terms, size_t limit, size_t capacity,
+           struct pair_waiter *w, struct id_pair *claim)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
     struct pair_ops v;
@@ -871,13 +871,16 @@ pair_claim(struct pair *p, const struct store_queue *queue,
 
     pair_pass_before_claim(p, queue, terms);
     v = ops_of(p, queue, w);
-    pair_note(p, queue, "%sclaim %zu for %" PRId64 " + %" PRId64 " waiter %d",
-              key_mark(p), limit, terms->ttl_s, terms->grace_s,
+    pair_note(p, queue, "%sclaim %zu for %" PRId64 " + %" PRId64 " space %zu waiter %d",
+              key_mark(p), limit, terms->ttl_s, terms->grace_s, capacity,
               w == NULL ? -1 : (int)(w - p->waiters));
+    twin.capacity = engine.capacity = capacity;
     st = pair_agree_status(
         p, store_claim_create(p->twin, &v.twin, queue, terms, limit, &twin),
         store_claim_create(p->engine, &v.engine, queue, terms, limit, &engine));
     agree_repeated(p, &v);
+    if (!v.twin.repeated)
+        pair_agree(p, "capacity", (int64_t)twin.capacity, (int64_t)engine.capacity);
     if (!v.twin.repeated && st == ST_OK)
         pair_agree(p, "paused", v.twin.paused, v.engine.paused);
     pair_agree(p, "no claim", id_empty(twin.claim_id), id_empty(engine.claim_id));

@@ -109,8 +109,8 @@ void pair_pop(struct pair *p, const struct store_queue *queue, size_t limit,
 
 /* True if a claim was made. */
 bool pair_claim(struct pair *p, const struct store_queue *queue,
-                const struct store_terms *terms, size_t limit, struct pair_waiter *w,
-                struct id_pair *claim);
+                const struct store_terms *terms, size_t limit, size_t capacity,
+                struct pair_waiter *w, struct id_pair *claim);
 void
 pair_query(struct pair *p, const struct store_queue *queue, const struct id_pair *claim);
 void pair_renew(struct pair *p, const struct store_queue *queue,

@@ -223,6 +223,10 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
     /* A claim that comes upon dead letters finds less than its share, and looks again. */
     while (q != NULL && move_dead_letters(t, q, from, limit, now_ms) > 0)
         limit = least(limit, twin_share(t, op, where, &from));
+    if (q != NULL && !twin_fits(q, from, limit, now_ms, out))
+        return ST_OVER_CAPACITY;
+    if (q != NULL && !twin_opened(s, q, from, limit, now_ms, out))
+        return ST_SEALED;
     *out = twin_open_batch(s, limit);
     for (size_t i = from; q != NULL && i < q->message_count && out->count < limit; i++) {
         struct twin_message *m = q->messages[i];

@@ -73,6 +73,29 @@ STORE_TEST(two_claims_have_two_ids)
     ck_assert(!id_same(first, second));
 }
 
+STORE_TEST(a_claim_takes_nothing_when_the_caller_has_too_little_space)
+{
+    const struct store_terms terms = {300, 60};
+
+    post(f, 12); /* bodies of 1 byte, the last three of 2 */
+    f->seen.capacity = 12;
+    ck_assert_status(store_claim_create(f->store, STORE_AT(f->now_ms), &f->queue, &terms,
+                                        11, &f->seen),
+                     ST_OVER_CAPACITY);
+    ck_assert_uint_eq(f->seen.count, 0);
+    ck_assert_uint_eq(f->seen.capacity, 13);
+    ck_assert(id_empty(f->seen.claim_id));
+    expect_stats(f, 0, 12);
+    get(f, 1);
+    ck_assert_uint_eq(f->seen.messages[0].claim_count, 0);
+    store_batch_release(&f->seen);
+    f->seen.capacity = 13;
+    ck_assert_status(store_claim_create(f->store, STORE_AT(f->now_ms), &f->queue, &terms,
+                                        11, &f->seen),
+                     ST_OK);
+    expect(f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+}
+
 STORE_TEST(every_claim_of_a_message_is_counted_and_renewals_are_not)
 {
     struct store_id claim;

@@ -291,6 +291,26 @@ STORE_TEST(an_operation_that_fails_keeps_no_key)
     expect(f, 1, 2);
 }
 
+STORE_TEST(a_repeated_claim_needs_neither_space_nor_decryption)
+{
+    const struct store_key key = key_of(1, 0);
+    const struct store_terms terms = {300, 60};
+    struct store_op op = {.now_ms = f->now_ms, .key = &key};
+    struct store_batch none = STORE_BATCH_INIT;
+    bool repeated;
+
+    post(f, 2);
+    ck_assert_status(claim_keyed(f, 1, 2, &repeated), ST_OK);
+    store_batch_release(&f->seen);
+    f->seen = STORE_BATCH_INIT;
+    f->seen.capacity = 1;
+    f->seen.opened = &none;
+    ck_assert_status(store_claim_create(f->store, &op, &f->queue, &terms, 1, &f->seen),
+                     ST_OK);
+    ck_assert(op.repeated);
+    expect(f, 1, 2);
+}
+
 ENGINE_CASE("keys of an engine");
 
 STORE_TEST_WITH(keys_have_a_limit, fixture_open(f, FIXTURE_ENGINE + _i))

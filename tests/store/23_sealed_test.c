@@ -112,6 +112,33 @@ STORE_TEST(pop_returns_sealed_bodies_before_it_deletes_them)
     store_batch_release(&opened);
 }
 
+STORE_TEST(claim_returns_sealed_bodies_before_it_claims_them)
+{
+    const struct store_terms terms = {300, 60};
+    struct store_batch opened;
+
+    POST(f, SEALED("a"), SEALED("b"));
+    store_batch_release(&f->seen);
+    f->seen.opened = &nothing;
+    ck_assert_status(
+        store_claim_create(f->store, STORE_AT(f->now_ms), &f->queue, &terms, 2, &f->seen),
+        ST_SEALED);
+    EXPECT(f, SEALED("a"), SEALED("b"));
+    ck_assert(id_empty(f->seen.claim_id));
+    ck_assert_uint_eq(f->seen.messages[0].claim_count, 0);
+    opened = f->seen;
+    f->seen = nothing;
+    expect_stats(f, 0, 2);
+    f->seen.opened = &opened;
+    ck_assert_status(
+        store_claim_create(f->store, STORE_AT(f->now_ms), &f->queue, &terms, 2, &f->seen),
+        ST_OK);
+    EXPECT(f, SEALED("a"), SEALED("b"));
+    ck_assert(!id_empty(f->seen.claim_id));
+    expect_stats(f, 2, 0);
+    store_batch_release(&opened);
+}
+
 STORE_TEST(unsealed_bodies_are_popped_and_all_bodies_claimed_at_once)
 {
     POST(f, "1", "2", SEALED("c"));

@@ -160,8 +160,8 @@ store_message_pop_fn(STORE_OF_QUEUE, size_t limit, struct store_batch *out);
 
 /*
  * Claims up to `limit` messages, oldest first. An empty batch without claim_id: there was
- * no ready message, and no claim was made. With op->waiter: see store/waiter.h. A caller
- * that cannot pass the messages on releases the claim (STORE_NOT_SEEN).
+ * no ready message, and no claim was made. With op->waiter: see store/waiter.h.
+ * ST_OVER_CAPACITY, ST_SEALED: see struct store_batch.
  *
  * out->claim_number is the fencing token (docs/worker.md): larger than that of any
  * earlier claim in a queue of this name, even if the queue was deleted and made again.

@@ -219,21 +219,20 @@ struct store_batch {
     int64_t claim_age_s;
     uint64_t claim_number; /* of that claim, see store_claim_create() */
     struct store_id next;  /* list: marker of the next page; empty: the page is empty */
-    size_t capacity;       /* pop: see below */
+    size_t capacity;       /* claim_create, pop: see below */
     uint64_t resume[2];    /* list: see there */
-    const struct store_batch *opened; /* pop: see below; borrowed */
+    /* claim_create, pop: see below; borrowed. */
+    const struct store_batch *opened;
 };
 
 /*
- * A pop deletes its messages, so its caller must be able to pass them on.
- *
  * The caller sets `capacity` to the bytes of bodies that it can pass on (0: any number).
- * If the messages have more, the pop takes none, returns ST_OVER_CAPACITY, and sets
- * `capacity` to their size.
+ * If the messages have more, the operation takes none, returns ST_OVER_CAPACITY, and sets
+ * `capacity` to their size. (Dead letters in front of them may have moved.)
  *
  * The caller can pass on an encrypted body only after it has decrypted it, which may
  * fail. So it sets `opened` to the messages that it has decrypted (NULL: it takes bodies
- * as they are). If other messages are encrypted, the pop takes none, returns
+ * as they are). If other messages are encrypted, the operation takes none, returns
  * ST_SEALED, and returns views of the messages that it would have taken. The caller
  * decrypts those, and repeats the call.
  */

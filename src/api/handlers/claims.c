@@ -4,10 +4,9 @@
  *
  *     1. read_claim() checks the terms and the limit.
  *     2. claim_first() claims from the queue, or from each queue in turn (claim_one()).
- *     3. If there is no message, the request waits (wait.h), or gets 204.
- *     4. delivery_prepare() makes the response possible. If that fails, release_unseen()
- *        releases the claim.
- *     5. write_claimed() writes the response, which cannot fail.
+ *     3. deliver_messages() makes the response possible, and calls the store (deliver.h).
+ *     4. write_claimed() writes the response, which cannot fail.
+ *     5. If there is no message, the request waits (wait.h), or gets 204.
  *
  * Declared in handlers.h. Read deliver.h and store_claim_create() in
  * claimd/store/store.h next.
@@ -18,7 +17,6 @@
 #include "api/key.h"
 #include "api/response.h"
 #include "api/wait.h"
-#include "claimd/base/sometimes.h"
 #include "claimd/json/string.h"
 
 enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* with a NUL */
@@ -86,43 +84,11 @@ write_claimed(struct context *ctx, struct claimed *claimed,
     return response_json(ctx, 201);
 }
 
-/* Releases a claim that the client will not see. If this fails, it expires. */
-static void
-release_unseen(struct context *ctx, struct store_batch *batch)
-{
-    (void)store_claim_release(ctx->store, &ctx->op, &ctx->queue,
-                              store_id_bytes(&batch->claim_id), STORE_NOT_SEEN);
-    store_batch_release(batch);
-    *batch = STORE_BATCH_INIT;
-}
-
-/*
- * Claims messages, and prepares the response. If memory is short, it claims fewer: these
- * are better than none, because workers free memory. A claim with an Idempotency-Key
- * stays, since the client repeats its request to get it.
- */
 static enum status
-claim_messages(struct context *ctx, const struct message_form *form,
-               const struct decoded_terms *said, struct store_batch *batch)
+deliver_claimed(struct context *ctx, const void *terms, size_t limit,
+                struct store_batch *out)
 {
-    size_t limit = said->limit;
-
-    for (;;) {
-        enum status st = store_claim_create(ctx->store, &ctx->op, &ctx->queue,
-                                            &said->terms, limit, batch);
-
-        if (st != ST_OK || batch->count == 0)
-            return st;
-        st = delivery_prepare(ctx, form, batch);
-        if (st == ST_OK || ctx->op.key != NULL)
-            return st;
-        release_unseen(ctx, batch);
-        if (st != ST_NO_MEMORY || limit == 1)
-            return st;
-        SOMETIMES(CLAIM_PARTIAL);
-        limit /= 2;
-        buf_reset(&ctx->res->body, SIZE_MAX);
-    }
+    return store_claim_create(ctx->store, &ctx->op, &ctx->queue, terms, limit, out);
 }
 
 /* Reads the terms and the limit, which some SDKs send in the body. The parameter has
@@ -163,7 +129,8 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
     if (st != ST_OK || claimed.location == NULL || claimed.number == NULL)
         return ST_NO_MEMORY;
     ctx->op.waiter = wait_waiter(ctx, i);
-    st = claim_messages(ctx, &claimed.form, said, &batch);
+    st = deliver_messages(ctx, &claimed.form, deliver_claimed, &said->terms, said->limit,
+                          &batch);
     ctx->op.waiter = NULL;
     if (st == ST_OK && batch.claim_id.text[0] != '\0') {
         *made = true;

@@ -10,8 +10,6 @@
 #include "api/context.h"
 #include "api/wire/message.h"
 
-enum { DELIVERY_FRAME = 256 }; /* bytes: more than a response has besides its messages */
-
 /*
  * Decrypts the encrypted bodies of the first `count` messages
  * (docs/adr/0012-encryption.md). ST_NO_KEY, ST_DAMAGED, explained; ST_NO_MEMORY: another
@@ -19,12 +17,23 @@ enum { DELIVERY_FRAME = 256 }; /* bytes: more than a response has besides its me
  */
 enum status decrypt_batch(struct context *ctx, struct store_batch *batch, size_t count);
 
+/* Replaces encrypted bodies by those that `opened` has decrypted. ST_UNCONFIRMED: `opened`
+ * lacks one, so the store delivered a message that it must not. */
+enum status reuse_decrypted(struct store_batch *batch, const struct store_batch *opened);
+
+/* Claims or pops up to `limit` messages. Obeys out->capacity and out->opened (struct
+ * store_batch). */
+typedef enum status
+deliver_fn(struct context *ctx, const void *terms, size_t limit, struct store_batch *out);
+
 /*
- * Reserves memory in res->body for documents of this form, and decrypts the messages.
- * After ST_OK, writing them cannot fail. Statuses as decrypt_batch().
+ * Calls `deliver` until its messages are decrypted and fit the memory reserved in res->body
+ * for documents of this form. After ST_OK, writing them cannot fail. Statuses of
+ * decrypt_batch() and of `deliver`: no message was delivered.
  */
-enum status delivery_prepare(struct context *ctx, const struct message_form *form,
-                             struct store_batch *batch);
+enum status deliver_messages(struct context *ctx, const struct message_form *form,
+                             deliver_fn *deliver, const void *terms, size_t limit,
+                             struct store_batch *out);
 
 /* Writes messages as the document of the version: an array, or an object that contains
  * it. */

@@ -14,10 +14,11 @@
  */
 #include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
-#include "api/handlers/pop.h"
 #include "api/key.h"
+#include "api/prefer.h"
 #include "api/response.h"
 #include "api/steps.h"
+#include "api/wait.h"
 #include "api/wire/message.h"
 #include "api/wire/query.h"
 
@@ -568,6 +569,49 @@ handle_message_delete_many(struct context *ctx)
                               "the parameter claim_ids is required. Only the claim that "
                               "holds a message can delete it");
     return delete_ids(ctx, &sel);
+}
+
+/* ------------------------------------------------------------------ pop */
+
+static enum status
+deliver_popped(struct context *ctx, const void *terms, size_t limit,
+               struct store_batch *out)
+{
+    (void)terms; /* a pop has none */
+    return store_message_pop(ctx->store, &ctx->op, &ctx->queue, limit, out);
+}
+
+static enum status
+pop_messages(struct context *ctx, size_t limit)
+{
+    const struct message_form form = {
+        .shape = MESSAGE_POP,
+        .checksum = ctx->limits->enable_checksum,
+        .details = prefer_details(ctx->req->headers[API_HEADER_PREFER]),
+        .time_base = ctx->time_base};
+    struct buf *out = &ctx->res->body;
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st = key_begin(ctx);
+
+    if (st == ST_OK)
+        st = wait_begin(ctx, 1);
+    ctx->op.waiter = wait_waiter(ctx, 0);
+    if (st == ST_OK && !wait_abandoned(ctx))
+        st = deliver_messages(ctx, &form, deliver_popped, NULL, limit, &batch);
+    if (st == ST_OK && batch.count == 0)
+        st = wait_result(ctx, ctx->op.waits);
+    if (st != ST_OK) {
+        store_batch_release(&batch);
+        return st;
+    }
+    if (batch.count == 0 && ctx->op.paused)
+        response_add_header(ctx, "Claimd-Paused", "claims");
+    buf_str(out, "{\"messages\":");
+    message_write_all(out, &form, batch.messages, batch.count);
+    buf_byte(out, '}');
+    store_batch_release(&batch);
+    key_mark_repeated(ctx);
+    return response_json(ctx, 200);
 }
 
 /* DELETE .../messages?pop=N */

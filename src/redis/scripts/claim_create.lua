@@ -1,8 +1,10 @@
 -- Claims the oldest ready messages, and moves dead letters out of their way.
 --   ARGV    secret of the new claim, its terms (lib/messages.lua), limit of messages, number
---           of messages reserved for other waiters, name of the queue, minimum TTL of dead letters (s), Client-ID
---   returns OK | AGAIN | PAUSED, now, tag, number of the claim (0: none), base, [number, head, body, ''] ..., '',
---           [transfer, what is in it] ...
+--           of messages reserved for other waiters, bytes of bodies that fit (0: any), name of the queue, minimum TTL
+--           of dead letters (s), Client-ID, ids of decrypted messages ... ('-': encrypted bodies are fine)
+--   returns OK | OVER_CAPACITY | SEALED | AGAIN | PAUSED, now, tag, number of the claim (0: none), base, [number, head, body, '']
+--   ..., '',
+--           [transfer, what is in it] ...; with OVER_CAPACITY the number is the size of the bodies
 --   keyed
 --   cost    O(messages · log n), 64 dead letters at most
 local w = open_queue()
@@ -14,8 +16,8 @@ lease_old_transfers(w, dead_letters)
 local chosen, most = choose_ready(w, limit, reserved), attempts(set)
 if most < math.huge then
     local slices, moved = 0, false
-    local come_back = set[6] == ARGV[8] and w.listeners > 0 -- they arrive after this script
-    while move_dead_letters(w, set, chosen, dead_letters, ARGV[8], tonumber(ARGV[9])) > 0 do
+    local come_back = set[6] == ARGV[9] and w.listeners > 0 -- they arrive after this script
+    while move_dead_letters(w, set, chosen, dead_letters, ARGV[9], tonumber(ARGV[10])) > 0 do
         slices, moved = slices + 1, true
         if #dead_letters >= 128 or slices == 16 or come_back then
             save_queue(w)
@@ -26,14 +28,17 @@ if most < math.huge then
     if moved then save_queue(w) end
 end
 
-local function respond(number)
-    local out = add_chosen({ OK, w.now, w.tag, number, w.base }, chosen)
+local function respond(status, number)
+    local out = { status, w.now, w.tag, number, w.base }
+    if status ~= OVER_CAPACITY then add_chosen(out, chosen) end
     out[#out + 1] = ''
     for _, word in ipairs(dead_letters) do out[#out + 1] = word end
     return out
 end
 
-if #chosen.names == 0 then return respond(0) end
+local refusal = check_chosen(w, chosen, tonumber(ARGV[8]), 12)
+if refusal then return respond(refusal[1], refusal[1] == OVER_CAPACITY and refusal[2] or 0) end
+if #chosen.names == 0 then return respond(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
 local ttl, life = read_terms(3)
 local ends, lives = deadline(w, ttl), deadline(w, life)
@@ -55,9 +60,9 @@ local name = 'c' .. digits(number)
 add_words(ch, 'hset', name, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
 set_claim_end(w, ch, ends, name, last)
 mark_created(ch, number, w.now)
-mark_holder(ch, number, ARGV[10])
+mark_holder(ch, number, ARGV[11])
 w.last_claim, w.claimed, w.claims = number, w.claimed + #numbers, w.claims + 1
 count_messages(w, 'delivered', #numbers)
 commit(w, ch)
 save_queue(w)
-return respond(number)
+return respond(OK, number)

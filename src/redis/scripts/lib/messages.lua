@@ -468,3 +468,20 @@ local function choose_ready(w, limit, reserved)
     end
     return chosen
 end
+
+-- The response that refuses the chosen messages; nil: they can be delivered. `capacity`: bytes of bodies that fit (0: any
+-- number). ARGV has the ids of decrypted messages from `from` on, or '-': encrypted bodies are fine.
+local function check_chosen(w, chosen, capacity, from)
+    local bytes = 0
+    for _, body in ipairs(chosen.bodies) do bytes = bytes + #body end
+    if capacity > 0 and bytes > capacity then return { OVER_CAPACITY, bytes } end
+    if ARGV[from] == '-' then return nil end
+    local opened = {}
+    for i = from, #ARGV do opened[ARGV[i]] = true end
+    for i, body in ipairs(chosen.bodies) do
+        if byte(body) == 1 and not opened[id_of(w, tonumber(chosen.names[i]), unpack_head(chosen.heads[i]))] then
+            return add_chosen({ SEALED, w.now, w.tag }, chosen)
+        end
+    end
+    return nil
+end

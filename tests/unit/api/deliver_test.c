@@ -1,4 +1,4 @@
-#include "api/handlers/pop.h"
+#include "api/handlers/deliver.h"
 
 #include "support/check_main.h"
 
@@ -25,7 +25,7 @@ START_TEST(a_pop_returns_the_bodies_that_it_has_decrypted)
     struct store_batch batch = {.messages = taken, .count = 3};
     const struct store_batch opened = {.messages = shown, .count = 3};
 
-    ck_assert_int_eq(pop_reuse_decrypted(&batch, &opened), ST_OK);
+    ck_assert_int_eq(reuse_decrypted(&batch, &opened), ST_OK);
     ck_assert(bytes_equal_str(taken[0].body, "2"));
     ck_assert(bytes_equal_str(taken[1].body, "1"));
     ck_assert(bytes_equal_str(taken[2].body, "4"));
@@ -40,6 +40,6 @@ START_TEST(an_encrypted_body_is_never_returned)
     const struct store_batch none = STORE_BATCH_INIT;
     const struct store_batch opened = {.messages = shown, .count = 1};
 
-    ck_assert_int_eq(pop_reuse_decrypted(&batch, &none), ST_UNCONFIRMED);
-    ck_assert_int_eq(pop_reuse_decrypted(&batch, &opened), ST_UNCONFIRMED);
+    ck_assert_int_eq(reuse_decrypted(&batch, &none), ST_UNCONFIRMED);
+    ck_assert_int_eq(reuse_decrypted(&batch, &opened), ST_UNCONFIRMED);
 }
