@@ -40,7 +40,7 @@ shown_ms(const struct clock *c, int64_t encoded_time)
 }
 
 /*
- * The difference between the wall clock and the monotonic one. Two clocks cannot be read
+ * The difference between the wall clock and CLOCK_BOOTTIME. Two clocks cannot be read
  * at the same moment. The wall clock is read first, so the difference is too small by the
  * time between the readings, and never too large. The largest of several tries is the
  * closest. A try ends the search if its readings were less than close_ns apart.

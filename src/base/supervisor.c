@@ -96,17 +96,16 @@ watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t sel
 }
 
 int64_t
-watchdog_check(struct watchdog *w, const struct supervisor *s, bool all_rounds,
-               bool *request)
+watchdog_check(struct watchdog *w, const struct supervisor *s, bool all_rounds, bool *ask)
 {
-    *request = false;
+    *ask = false;
     if (w->check_ms == 0 || !s->wanted)
         return -1;
-    if (w->requested && !all_rounds)
+    if (w->round_asked && !all_rounds)
         return w->check_ms / LATE_PART + 1;
     /* If the supervisor does not read now, the next check is still early enough. */
-    if (w->requested && s->size > 0)
+    if (w->round_asked && s->size > 0)
         (void)send_datagram(s, "WATCHDOG=1");
-    *request = w->requested = true;
+    *ask = w->round_asked = true;
     return w->check_ms;
 }

@@ -157,7 +157,7 @@ expire_messages(struct shard *sh, int64_t now_ms, size_t *budget)
 }
 
 void
-expire_messages_alone(struct shard *sh, int64_t now_ms)
+expire_messages_only(struct shard *sh, int64_t now_ms)
 {
     size_t budget;
 

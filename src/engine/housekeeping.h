@@ -59,16 +59,16 @@ struct shard *dead_letters_target(const struct claim *c);
  */
 void dead_letters_expire(struct shard *sh, struct shard *target, int64_t now_ms);
 
-/* Expires all messages that are due, before claims. For the end of a replay. Takes the
- * lock. */
-void expire_messages_alone(struct shard *sh, int64_t now_ms);
+/* Expires all messages that are due, and no claims: at the end of a replay, messages
+ * expire first. Takes the lock. */
+void expire_messages_only(struct shard *sh, int64_t now_ms);
 
 /* Ends a claim that was drained from the wheel, and requeues its messages. Needs the
  * lock. */
 void claim_expire(struct shard *sh, struct claim *c, int64_t now_ms);
 
 /* Removes a message from its backlog, its claim (which ends with its last message) and
- * the wheel. The caller owns the backlog's pin. Needs the lock. */
+ * the wheel. The caller gets the backlog's pin of the message. Needs the lock. */
 void message_detach(struct shard *sh, struct message *m);
 
 /* Removes a queue from its shard, frees it, and moves its backlog to the reclaim list.

@@ -12,7 +12,7 @@
  *     5. move_to_shard() moves a queue to its shard, ends claims without messages, arms
  *        the deadlines, and attaches the feed (replay_feed_end()). A queue without a
  *        name, or two with the same name, is damage (ST_BAD_VALUE).
- *     6. expire_messages_alone() and store_housekeep() expire everything that is due.
+ *     6. expire_messages_only() and store_housekeep() expire everything that is due.
  *
  * A record describes the state afterwards:
  *
@@ -737,7 +737,7 @@ engine_replay_end(struct store *s, int64_t now_ms)
     /* Messages first: one that was requeued, and expired before the process ended, is no
      * dead letter. */
     for (size_t i = 0; i <= e->shard_mask; i++)
-        expire_messages_alone(&e->shards[i], now_ms);
+        expire_messages_only(&e->shards[i], now_ms);
     do /* expires what became due meanwhile */
         store_housekeep(&e->store, now_ms, &next_ms);
     while (next_ms <= now_ms);

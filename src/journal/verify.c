@@ -159,7 +159,7 @@ queue_names_get(const struct queue_names *queue_names, uint32_t tag)
 /* ------------------------------------------------------------------ looking */
 
 int
-journal_hold(struct disk *disk, struct disk_file **out)
+journal_lock(struct disk *disk, struct disk_file **out)
 {
     struct disk_file *f = NULL;
     int error = disk_file_open(disk, JOURNAL_LOCK, DISK_READ, &f);

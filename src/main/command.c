@@ -31,7 +31,7 @@ command_journal_open(struct command_journal *j, const char *path, const char *ad
     *j = (struct command_journal){.path = path, .disk = command_open_dir(path, false)};
     if (j->disk == NULL)
         return false;
-    error = journal_hold(j->disk, &j->lock);
+    error = journal_lock(j->disk, &j->lock);
     j->in_use = error == EWOULDBLOCK;
     if (advice == NULL) {
         disk_close(j->disk, j->lock);

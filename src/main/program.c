@@ -202,11 +202,11 @@ watchdog_check_if_due(struct signals *s)
 
     if (s->check_ms >= 0 && s->check_ms <= now_ms) {
         struct daemon *d = s->daemon;
-        bool request;
+        bool ask;
         int64_t wait_ms = watchdog_check(&d->watchdog, &d->supervisor,
-                                         server_went_round(d->server), &request);
+                                         server_went_round(d->server), &ask);
 
-        if (request)
+        if (ask)
             server_ask_round(d->server);
         s->check_ms = wait_ms < 0 ? -1 : now_ms + wait_ms;
     }

@@ -3,9 +3,14 @@
  *
  * The preflight checks whether this Redis, or this cluster, could lose confirmed data. It
  * runs when the store is opened, because data would be at risk afterwards
- * (docs/scale-out.md, "Checks at the start"). claimd refuses an unfit Redis with advice.
- * With `unsafe` in the URL, or with one Redis without a cluster, which survives little
- * anyway, claimd only logs a warning.
+ * (docs/scale-out.md, "Checks at the start"). It knows two kinds of defects, and gives
+ * advice for each:
+ *
+ *     fault  claimd cannot work with this Redis, or Redis evicts keys (check_info()).
+ *            It always refuses the start
+ *     risk   a failure of a node could lose data (report_risk()). It refuses the start,
+ *            too, unless the URL has `unsafe`, or there is one Redis without a cluster,
+ *            which survives little anyway. Then claimd only logs a warning
  */
 #include "claimd/base/invariant.h"
 #include "redis/claim_ends.h"
@@ -32,15 +37,15 @@ struct preflight {
 
 /* NULL is fine. */
 static void
-response_free(const struct preflight *e, redisReply *response)
+response_free(const struct preflight *p, redisReply *response)
 {
     if (response != NULL)
-        e->store->library.free_reply(response);
+        p->store->library.free_reply(response);
 }
 
 /* Sends a command to the node. Blanks separate its words. As cluster_command(). */
 static enum status
-node_command(const struct preflight *e, const char *command, redisReply **out,
+node_command(const struct preflight *p, const char *command, redisReply **out,
              struct reason *why)
 {
     struct bytes rest = bytes_str(command), words[3];
@@ -51,31 +56,31 @@ node_command(const struct preflight *e, const char *command, redisReply **out,
         words[count++] = bytes_cut(&rest, ' ');
     }
     *out = NULL;
-    return cluster_command(e->client, map_enter_node(&e->store->cluster.map, &e->node),
+    return cluster_command(p->client, map_enter_node(&p->store->cluster.map, &p->node),
                            words, count, out, why);
 }
 
 static enum status
-node_ping(const struct preflight *e, struct reason *why)
+node_ping(const struct preflight *p, struct reason *why)
 {
     redisReply *pong;
-    enum status st = node_command(e, "PING", &pong, why);
+    enum status st = node_command(p, "PING", &pong, why);
 
-    response_free(e, pong);
+    response_free(p, pong);
     return st;
 }
 
 /* The node could lose data. Warns and returns ST_OK if the operator accepts risks. */
 static enum status
-report_risk(const struct preflight *e, const char *what, const char *advice)
+report_risk(const struct preflight *p, const char *what, const char *advice)
 {
-    const struct redis_config *config = &e->store->config;
+    const struct redis_config *config = &p->store->config;
     char text[REASON_CAP + LINK_NAME_CAP], name[LINK_NAME_CAP];
 
-    link_name(&e->node, name);
+    link_name(&p->node, name);
     (void)snprintf(text, sizeof(text), "%s: %s. %s", name, what, advice);
-    if (!e->lenient)
-        return reason_give(e->why, ST_UNAVAILABLE,
+    if (!p->lenient)
+        return reason_give(p->why, ST_UNAVAILABLE,
                            "%s. To start anyway, add unsafe=1 to the URL", text);
     if (config->warn != NULL)
         config->warn(config->warn_arg, text);
@@ -114,124 +119,124 @@ info_number(const redisReply *info, const char *name)
 /* Adds the name and version of the node to those that the log shows. Valkey gives the
  * version of the Redis that it is compatible with as redis_version. */
 static void
-note_server(const struct preflight *e, const redisReply *info)
+note_server(const struct preflight *p, const redisReply *info)
 {
     const struct bytes valkey = info_field(info, "valkey_version");
     const struct bytes version =
         bytes_present(valkey) ? valkey : info_field(info, "redis_version");
-    char *servers = e->store->servers, name[32];
+    char *servers = p->store->servers, name[32];
     const size_t len = strlen(servers);
 
     (void)snprintf(name, sizeof(name), "%s %.*s",
                    bytes_present(valkey) ? "Valkey" : "Redis", (int)version.len,
                    version.data);
     if (strstr(servers, name) == NULL)
-        (void)snprintf(servers + len, sizeof(e->store->servers) - len, "%s%s",
+        (void)snprintf(servers + len, sizeof(p->store->servers) - len, "%s%s",
                        len == 0 ? "" : ", ", name);
 }
 
 static enum status
-check_info(const struct preflight *e, const redisReply *info)
+check_info(const struct preflight *p, const redisReply *info)
 {
-    const struct url *url = &e->store->url;
+    const struct url *url = &p->store->url;
 
     if (info_number(info, "redis_version") < VERSION_LEAST)
-        return reason_give(e->why, ST_UNAVAILABLE,
+        return reason_give(p->why, ST_UNAVAILABLE,
                            "%s:%u runs a Redis older than 7.0. claimd needs 7.0 or later",
-                           e->node.host, e->node.port);
-    if (e->store->cluster.map.single &&
+                           p->node.host, p->node.port);
+    if (p->store->cluster.map.single &&
         bytes_equal_str(info_field(info, "role"), "slave"))
-        return reason_give(e->why, ST_UNAVAILABLE,
+        return reason_give(p->why, ST_UNAVAILABLE,
                            "%s:%u is a replica. Name its primary in the URL",
-                           e->node.host, e->node.port);
-    if (e->store->cluster.map.single &&
+                           p->node.host, p->node.port);
+    if (p->store->cluster.map.single &&
         info_number(info, "connected_slaves") < url->replicas)
         return reason_give(
-            e->why, ST_UNAVAILABLE,
+            p->why, ST_UNAVAILABLE,
             "%s:%u has fewer replicas than the URL says, so Redis would confirm no "
             "change. Add replicas, or lower replicas in the URL",
-            e->node.host, e->node.port);
+            p->node.host, p->node.port);
     if (info_number(info, "maxmemory") != 0 &&
         !bytes_equal_str(info_field(info, "maxmemory_policy"), "noeviction"))
-        return reason_give(e->why, ST_UNAVAILABLE,
+        return reason_give(p->why, ST_UNAVAILABLE,
                            "%s:%u evicts keys when its memory is full, which would lose "
                            "messages. Set maxmemory-policy noeviction there",
-                           e->node.host, e->node.port);
+                           p->node.host, p->node.port);
     return ST_OK;
 }
 
 /* The value of a parameter, by CONFIG GET; absent: the user may not read it. The caller
  * frees *response. */
 static struct bytes
-ask_parameter(const struct preflight *e, const char *command, redisReply **response)
+ask_parameter(const struct preflight *p, const char *command, redisReply **response)
 {
     struct reason unused;
 
-    (void)node_command(e, command, response, &unused);
+    (void)node_command(p, command, response, &unused);
     return reply_text(reply_word(*response, 1));
 }
 
 static enum status
-check_sync(const struct preflight *e)
+check_sync(const struct preflight *p)
 {
     redisReply *response;
-    struct bytes value = ask_parameter(e, "CONFIG GET appendfsync", &response);
+    struct bytes value = ask_parameter(p, "CONFIG GET appendfsync", &response);
     enum status st = ST_OK;
 
     if (!bytes_present(value))
         st = report_risk(
-            e, "CONFIG GET does not return appendfsync, so claimd cannot check it",
+            p, "CONFIG GET does not return appendfsync, so claimd cannot check it",
             "Make sure that appendfsync is always, or add restarts=held to the URL");
     else if (!bytes_equal_str(value, "always"))
         st = report_risk(
-            e,
+            p,
             "appendfsync is not always. After a power loss, the node and its "
             "replicas may lose confirmed changes",
             "Set appendfsync always, or delay restarts until a replica has taken "
             "over and add restarts=held to the URL");
-    response_free(e, response);
+    response_free(p, response);
     return st;
 }
 
 static enum status
-check_validity(const struct preflight *e)
+check_validity_factor(const struct preflight *p)
 {
     redisReply *response;
     struct bytes value =
-        ask_parameter(e, "CONFIG GET cluster-replica-validity-factor", &response);
+        ask_parameter(p, "CONFIG GET cluster-replica-validity-factor", &response);
     enum status st = ST_OK;
 
     if (bytes_present(value) && bytes_equal_str(value, "0"))
-        st = report_risk(e,
+        st = report_risk(p,
                          "cluster-replica-validity-factor is 0, so a replica that was "
                          "disconnected for long could take over",
                          "Set it to 1 or more");
-    response_free(e, response);
+    response_free(p, response);
     return st;
 }
 
 static enum status
-check_node(const struct preflight *e)
+check_node(const struct preflight *p)
 {
     redisReply *info;
-    enum status st = node_command(e, "INFO", &info, e->why);
+    enum status st = node_command(p, "INFO", &info, p->why);
 
     if (st == ST_OK && info->type != REDIS_REPLY_STRING)
-        st = reason_give(e->why, ST_UNAVAILABLE,
-                         "%s:%u returned an unexpected response to INFO", e->node.host,
-                         e->node.port);
+        st = reason_give(p->why, ST_UNAVAILABLE,
+                         "%s:%u returned an unexpected response to INFO", p->node.host,
+                         p->node.port);
     if (st == ST_OK)
-        st = check_info(e, info);
+        st = check_info(p, info);
     if (st == ST_OK)
-        note_server(e, info);
+        note_server(p, info);
     if (st == ST_OK && info_number(info, "aof_enabled") == 0)
-        st = report_risk(e, "Redis has no append-only file, so a restart loses all data",
+        st = report_risk(p, "Redis has no append-only file, so a restart loses all data",
                          "Set appendonly yes and appendfsync always");
-    else if (st == ST_OK && !e->store->url.restarts_held)
-        st = check_sync(e);
-    if (st == ST_OK && !e->store->cluster.map.single)
-        st = check_validity(e);
-    response_free(e, info);
+    else if (st == ST_OK && !p->store->url.restarts_held)
+        st = check_sync(p);
+    if (st == ST_OK && !p->store->cluster.map.single)
+        st = check_validity_factor(p);
+    response_free(p, info);
     return st;
 }
 
@@ -253,59 +258,59 @@ value_of(const redisReply *list, const char *word)
 /* Reads the address of a node. An empty host is that of the node under check. False:
  * there is no address. */
 static bool
-read_node(const struct preflight *e, const redisReply *node, struct link_address *out)
+read_node(const struct preflight *p, const redisReply *node, struct link_address *out)
 {
     const redisReply *port = value_of(node, "port");
 
     return port != NULL && port->type == REDIS_REPLY_INTEGER &&
            link_address_make(reply_text(value_of(node, "endpoint")), port->integer,
-                             &e->node, out);
+                             &p->node, out);
 }
 
 /* Checks the replicas that respond, because they can become primaries. */
 static enum status
-check_replicas(const struct preflight *e, const redisReply *nodes)
+check_replicas(const struct preflight *p, const redisReply *nodes)
 {
     enum status st = ST_OK;
 
     for (size_t i = 0; st == ST_OK && i < nodes->elements; i++) {
         const redisReply *node = nodes->element[i];
-        struct preflight other = *e;
+        struct preflight other = *p;
         struct reason unused;
 
         if (bytes_equal_str(reply_text(value_of(node, "role")), "replica") &&
             !bytes_equal_str(reply_text(value_of(node, "health")), "fail") &&
-            read_node(e, node, &other.node) && node_ping(&other, &unused) == ST_OK)
+            read_node(p, node, &other.node) && node_ping(&other, &unused) == ST_OK)
             st = check_node(&other);
     }
     return st;
 }
 
 static enum status
-check_shard(const struct preflight *e, const redisReply *shard)
+check_shard(const struct preflight *p, const redisReply *shard)
 {
     const redisReply *slots = value_of(shard, "slots"), *nodes = value_of(shard, "nodes");
-    const size_t wanted = e->store->cluster.config.replicas;
+    const size_t wanted = p->store->cluster.config.replicas;
     char what[128];
     size_t count = 0; /* of replicas, also failed ones */
 
     if (slots == NULL || nodes == NULL || slots->type != REDIS_REPLY_ARRAY ||
         nodes->type != REDIS_REPLY_ARRAY)
-        return reason_give(e->why, ST_UNAVAILABLE,
+        return reason_give(p->why, ST_UNAVAILABLE,
                            "%s:%u returned an unexpected response to CLUSTER SHARDS",
-                           e->node.host, e->node.port);
+                           p->node.host, p->node.port);
     if (slots->elements == 0)
         return ST_OK;
     for (size_t i = 0; i < nodes->elements; i++)
         count +=
             bytes_equal_str(reply_text(value_of(nodes->element[i], "role")), "replica");
     if (count == wanted)
-        return check_replicas(e, nodes);
+        return check_replicas(p, nodes);
     (void)snprintf(what, sizeof(what),
                    "the cluster has a primary with %zu replicas, but the URL says %zu",
                    count, wanted);
     return report_risk(
-        e, what,
+        p, what,
         count < wanted
             ? "Redis would confirm no change there. Add a replica"
             : "A replica that did not confirm a change could take over. Give all "
@@ -313,17 +318,17 @@ check_shard(const struct preflight *e, const redisReply *shard)
 }
 
 static enum status
-check_shards(struct preflight *e)
+check_shards(struct preflight *p)
 {
     redisReply *shards;
-    enum status st = node_command(e, "CLUSTER SHARDS", &shards, e->why);
+    enum status st = node_command(p, "CLUSTER SHARDS", &shards, p->why);
 
     for (size_t i = 0; st == ST_OK && i < shards->elements; i++)
-        st = check_shard(e, shards->element[i]);
-    response_free(e, shards);
-    if (st == ST_OK && e->store->cluster.config.replicas == 0)
+        st = check_shard(p, shards->element[i]);
+    response_free(p, shards);
+    if (st == ST_OK && p->store->cluster.config.replicas == 0)
         st = report_risk(
-            e, "the cluster is without replicas. If a node fails, its data is lost",
+            p, "the cluster is without replicas. If a node fails, its data is lost",
             "Add replicas, and set replicas in the URL");
     return st;
 }
@@ -332,34 +337,34 @@ check_shards(struct preflight *e)
 
 /* Runs a check on each node that has slots. */
 static enum status
-check_primaries(struct preflight *e, enum status (*check)(const struct preflight *e))
+check_primaries(struct preflight *p, enum status (*check)(const struct preflight *p))
 {
-    struct map *map = &e->store->cluster.map;
+    struct map *map = &p->store->cluster.map;
     enum status st = ST_OK;
     uint16_t node;
 
     for (uint16_t at = 0;
          st == ST_OK && (node = map_next_owner(map, &at)) != MAP_NOWHERE;) {
-        e->node = map_address(map, node);
-        st = check(e);
+        p->node = map_address(map, node);
+        st = check(p);
     }
     return st;
 }
 
 /* Loads the library of functions into the node now, before its first request. */
 static enum status
-check_library(const struct preflight *e)
+check_library(const struct preflight *p)
 {
     struct reason what;
     enum status st;
 
     reason_init(&what);
-    st = cluster_load_library(e->client, map_enter_node(&e->store->cluster.map, &e->node),
+    st = cluster_load_library(p->client, map_enter_node(&p->store->cluster.map, &p->node),
                               &what);
     if (st == ST_OK)
         return ST_OK;
-    return reason_give(e->why, st, "%s:%u refused the functions of claimd: %.200s",
-                       e->node.host, e->node.port, what.text);
+    return reason_give(p->why, st, "%s:%u refused the functions of claimd: %.200s",
+                       p->node.host, p->node.port, what.text);
 }
 
 /* Checks that the user may run scripts on the keys of claimd. */
@@ -386,47 +391,47 @@ check_rights(struct redis_store *s, struct reason *why)
 static enum status
 preflight_check(struct redis_store *s, struct reason *why)
 {
-    struct preflight e = {.store = s,
+    struct preflight p = {.store = s,
                           .client = cluster_client_take(&s->cluster),
                           .lenient = s->url.unsafe || s->cluster.map.single,
                           .why = why};
     enum status st;
 
-    if (e.client == NULL)
+    if (p.client == NULL)
         return ST_NO_MEMORY;
-    st = check_primaries(&e, check_node);
+    st = check_primaries(&p, check_node);
     if (st == ST_OK && !s->cluster.map.single)
-        st = check_shards(&e);
+        st = check_shards(&p);
     if (st == ST_OK && s->cluster.map.single && s->url.replicas <= 0)
         st = report_risk(
-            &e, "a single Redis without replicas. If its machine fails, all data is lost",
+            &p, "a single Redis without replicas. If its machine fails, all data is lost",
             "Use a cluster for production");
     if (st == ST_OK)
-        st = check_primaries(&e, check_library);
-    cluster_client_return(e.client);
+        st = check_primaries(&p, check_library);
+    cluster_client_return(p.client);
     return st == ST_OK ? check_rights(s, why) : st;
 }
 
 /* Checks that the node responds, is still a primary, and that its cluster is up. */
 static enum status
-check_health(const struct preflight *e)
+check_health(const struct preflight *p)
 {
-    const bool single = e->store->cluster.map.single;
-    enum status st = single ? node_ping(e, e->why) : ST_OK;
+    const bool single = p->store->cluster.map.single;
+    enum status st = single ? node_ping(p, p->why) : ST_OK;
     redisReply *info = NULL;
 
     if (st == ST_OK)
-        st = node_command(e, single ? "INFO replication" : "CLUSTER INFO", &info, e->why);
+        st = node_command(p, single ? "INFO replication" : "CLUSTER INFO", &info, p->why);
     if (st == ST_OK && info->type == REDIS_REPLY_STRING) {
         if (single && bytes_equal_str(info_field(info, "role"), "slave"))
-            st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
-                             e->node.host, e->node.port);
+            st = reason_give(p->why, ST_UNAVAILABLE, "%s:%u has become a replica",
+                             p->node.host, p->node.port);
         if (!single && !bytes_equal_str(info_field(info, "cluster_state"), "ok"))
-            st = reason_give(e->why, ST_UNAVAILABLE,
-                             "%s:%u reports that the cluster is down", e->node.host,
-                             e->node.port);
+            st = reason_give(p->why, ST_UNAVAILABLE,
+                             "%s:%u reports that the cluster is down", p->node.host,
+                             p->node.port);
     }
-    response_free(e, info);
+    response_free(p, info);
     return st;
 }
 
@@ -434,24 +439,24 @@ check_health(const struct preflight *e)
 static enum status
 preflight_ping(struct redis_store *s, struct reason *why)
 {
-    struct preflight e = {
+    struct preflight p = {
         .store = s, .client = cluster_client_take(&s->cluster), .why = why};
     struct map_coverage coverage;
     struct reason unused;
     enum status st;
 
-    if (e.client == NULL)
+    if (p.client == NULL)
         return ST_NO_MEMORY;
     if (clock_stopwatch_ns() - atomic_load(&s->cluster.known_ns) > MAP_AGE_NS)
-        (void)cluster_refresh(e.client, &unused);
-    st = check_primaries(&e, check_health);
+        (void)cluster_refresh(p.client, &unused);
+    st = check_primaries(&p, check_health);
     coverage = map_coverage(&s->cluster.map);
     if (st == ST_OK && coverage.slots_without_node > 0)
         st = reason_give(why, ST_UNAVAILABLE, "%zu slots have no node",
                          coverage.slots_without_node);
     if (st != ST_OK) /* there may have been a failover */
-        (void)cluster_refresh(e.client, &unused);
-    cluster_client_return(e.client);
+        (void)cluster_refresh(p.client, &unused);
+    cluster_client_return(p.client);
     return st;
 }
 

@@ -1,10 +1,11 @@
 /*
- * keystone: tokens of OpenStack Keystone (v3).
+ * keystone: checks tokens with OpenStack Keystone (v3), and caches the results. Keystone
+ * is the service, `struct keystone` is the part of claimd that asks it.
  *
- * Only Keystone knows whether a token is valid, and it responds over the network. So
- * claimd caches the results. A caller with an unknown token waits in its fiber
- * (base/fiber.h) for a check, which runs on a thread of an executor. Callers with the
- * same token wait for the same check.
+ * Only Keystone knows whether a token is valid, and it responds over the network. A
+ * caller with a token that is not cached waits in its fiber (base/fiber.h) for a check,
+ * which runs on a thread of an executor. Callers with the same token wait for the same
+ * check.
  *
  *     accepted     cached for cache_ms from the start of the check, but not after the
  *                  token expires
@@ -16,13 +17,13 @@
  * ones. If Keystone accepted a token before, its check goes before the checks of other
  * tokens.
  *
- *   Cost     of a cached token: one SHA-256 and one lookup
+ *   Cost     of a cached token: one SHA-256 and at most two lookups
  *   Bounds   cache_tokens accepted tokens; KEYSTONE_REFUSED_MAX refused ones; as many
  *            checks as the executor takes, each at most timeout_ms, including its time in
  *            the queue; KEYSTONE_WAITERS_MAX waiting callers, so that workers have fibers
  *            left
- *   Threads  any. Callers hold the lock during a lookup, or while they submit a check
- *   Secrets  keystone keeps a token during its check, and only its digest afterwards
+ *   Threads  any. A thread holds the lock during a lookup, or while it submits a check
+ *   Secrets  a token is in memory during its check, and only its digest afterwards
  */
 #ifndef CLAIMD_AUTH_KEYSTONE_H
 #define CLAIMD_AUTH_KEYSTONE_H
@@ -44,7 +45,7 @@ enum {
 
 /* ------------------------------------------------------------ connection to Keystone */
 
-/* A client of Keystone, made by keystone_wire_open() or by a test. */
+/* Sends requests to Keystone. keystone_wire_open() makes the real one, a test a fake. */
 struct keystone_wire {
     /*
      * Asks Keystone about a token and waits for the response, at most timeout_ms. ST_OK:
@@ -69,8 +70,8 @@ struct verdict;
 /* The result for the token of a request. Initially zero. The owner of the request calls
  * access_proof_drop() when the request ends. */
 struct access_proof {
-    struct verdict *verdict; /* private; NULL: unknown */
-    bool asking; /* the fiber is parked. Only the thread of the fiber uses this */
+    struct verdict *verdict; /* private; NULL: not known yet */
+    bool asking; /* the fiber is parked until Keystone has responded. Its thread only */
 };
 
 /* A user of Keystone. The texts are borrowed from the proof. */
@@ -81,7 +82,7 @@ struct keystone_caller {
     int64_t expires_ms;
 };
 
-/* Releases the result. No caller may wait with this proof. */
+/* Releases the result. No fiber may wait with this proof. */
 void access_proof_drop(struct access_proof *proof);
 
 /* ------------------------------------------------------------------ the keystone */
@@ -122,7 +123,7 @@ keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,
 /* Clears the caches. Results of checks in progress are not cached. */
 void keystone_clear_cache(struct keystone *k);
 
-/* The number of cached tokens, accepted and refused ones; for tests. */
+/* The number of cached tokens, accepted ones and refused ones; for tests. */
 size_t keystone_count(struct keystone *k);
 
 /* ------------------------------------------------------------------ over HTTP */

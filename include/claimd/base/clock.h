@@ -28,10 +28,10 @@
 #include <stdint.h>
 
 struct clock {
-    /* Running: twice the milliseconds added to the monotonic clock; standing: twice the
-     * time shown, plus one. */
+    /* Running: twice the milliseconds that are added to those of CLOCK_BOOTTIME.
+     * Standing: twice the time shown, plus one. */
     _Atomic int64_t encoded_time;
-    /* Running: added to the monotonic clock before it is rounded down. */
+    /* Running: added to CLOCK_BOOTTIME before it is rounded down to milliseconds. */
     int64_t phase_ns;
     /* Standing: of clock_wall_ahead_ms(); 0 unless a test sets it. */
     int64_t wall_ahead_ms;

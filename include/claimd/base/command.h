@@ -13,16 +13,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * Exit statuses: success, a refusal or failure, wrong arguments, a damaged journal, no
- * server.
- */
+/* Exit statuses. */
 enum {
-    COMMAND_GOOD,
-    COMMAND_FAILED,
-    COMMAND_USAGE,
-    COMMAND_DAMAGED,
-    COMMAND_UNAVAILABLE = 69 /* EX_UNAVAILABLE */
+    COMMAND_GOOD = 0,
+    COMMAND_FAILED = 1,      /* a refusal or a failure */
+    COMMAND_USAGE = 2,       /* wrong arguments */
+    COMMAND_DAMAGED = 3,     /* the journal is damaged */
+    COMMAND_UNAVAILABLE = 69 /* the server does not respond; EX_UNAVAILABLE */
 };
 
 enum { COMMAND_OPTIONS = 16, COMMAND_USAGES = 3, COMMAND_STATUSES = 4 };
@@ -39,7 +36,7 @@ struct command_args {
     const struct command *command;
     char **words; /* positional arguments, and NULL */
     size_t count;
-    size_t before_dashes; /* how many of them stand before "--"; `count` without "--" */
+    size_t before_dashes; /* number of words before "--"; `count` without "--" */
     /* By index of the option; a switch: ""; NULL: not given. */
     const char *values[COMMAND_OPTIONS];
     const char *common[COMMAND_OPTIONS]; /* the same for the options of all commands */

@@ -45,19 +45,20 @@ counter_set(struct counter *c, uint64_t value)
 
 enum { BUCKETS_MAX = 14 };
 
-/* The upper bounds of the buckets of a histogram, ascending. A value above the last
- * bound is in one more bucket. */
+/* The buckets of a histogram. Bucket i has the values up to at[i] that are above the
+ * bound before it. Bucket `count`, the last one, has the values above all bounds. */
 struct bucket_bounds {
-    size_t count; /* at most BUCKETS_MAX */
-    uint64_t at[BUCKETS_MAX];
+    size_t count;             /* of bounds, at most BUCKETS_MAX */
+    uint64_t at[BUCKETS_MAX]; /* ascending */
 };
 
-/* The number of values in each bucket, and the sum of all values. */
+/* The number of values in each bucket (not cumulative), and the sum of all values. */
 struct buckets {
     struct counter counts[BUCKETS_MAX + 1];
     struct counter sum;
 };
 
+/* Counts a value. */
 static inline void
 buckets_add(struct buckets *b, const struct bucket_bounds *bounds, uint64_t value)
 {
@@ -69,7 +70,8 @@ buckets_add(struct buckets *b, const struct bucket_bounds *bounds, uint64_t valu
     counter_add(&b->sum, value);
 }
 
-/* Adds the counts and the sum of `from` to `to`. Only the caller may use `to`. */
+/* Adds the counts and the sum of `from`, which have the same bounds, to `to`. No other
+ * thread may write `to`. */
 static inline void
 buckets_merge(struct buckets *to, const struct buckets *from)
 {

@@ -15,11 +15,16 @@ struct nearest {
     size_t distance;   /* of `found` */
 };
 
-/* Begins with a misspelled name. */
+/* Starts a search for the known name that is most like `name`. */
 struct nearest nearest_begin(struct bytes name);
 
-/* Compares a known name, in any case. It is like the other one if few characters are
- * missing, added, changed or swapped (one, or one of three), or if it begins alike. */
+/*
+ * Compares a known name, and keeps it in `found` if it is nearer than those before. Case
+ * does not matter. A name is near if at most one character, or one of three of the
+ * misspelled name, is missing, added, changed or swapped with its neighbor. If no name is
+ * near so far, a name counts that begins with all characters of the misspelled name but
+ * the last (five at least).
+ */
 void nearest_offer(struct nearest *n, const char *known);
 
 #endif

@@ -1,9 +1,11 @@
 /*
  * status: every outcome of a function of claimd, in one list.
  *
- * Functions that can fail return an `enum status`, and write their results through the
- * last parameters, only on ST_OK. api/context.c alone maps a status to an HTTP code and a
- * title.
+ * Functions that can fail return an `enum status`. They write their results through the
+ * last parameters, only on ST_OK. A `why` behind them gets the reason of an error.
+ *
+ * api/problem.c alone maps a status to an HTTP code and a title. Add a status to
+ * STATUS_LIST and its row to the table there.
  */
 #ifndef CLAIMD_BASE_STATUS_H
 #define CLAIMD_BASE_STATUS_H

@@ -47,8 +47,8 @@ supervisor_notify(const struct supervisor *s, const char *assignments, const cha
  * (sd_watchdog_enabled(3)). claimd sends one after each half of that time, but only if no
  * worker hangs:
  *
- *     check:  has each worker finished a round of its event loop since the last request?
- *                 yes: send WATCHDOG=1, and request another round
+ *     check:  has each worker finished the round of its event loop that was asked for?
+ *                 yes: send WATCHDOG=1, and ask each worker for another round
  *                 no:  send nothing, and check again soon
  *
  * So the supervisor ends claimd if a worker hangs. Only these checks wake an idle server.
@@ -56,7 +56,7 @@ supervisor_notify(const struct supervisor *s, const char *assignments, const cha
 
 struct watchdog {
     int64_t check_ms; /* interval of the checks; 0: there is no watchdog */
-    bool requested;   /* the workers were requested to finish a round */
+    bool round_asked; /* the workers were asked for a round */
 };
 
 /*
@@ -66,11 +66,11 @@ struct watchdog {
 bool watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t self);
 
 /*
- * Checks the workers. all_rounds: each has finished a round since the last request.
- * *request: the caller must request another. Returns the milliseconds until the next
- * check, -1 for never. One thread.
+ * Checks the workers. all_rounds: each has finished a round since it was last asked for
+ * one. *ask: the caller must ask each for another. Returns the milliseconds until the
+ * next check, -1 for never. One thread.
  */
 int64_t watchdog_check(struct watchdog *w, const struct supervisor *s, bool all_rounds,
-                       bool *request);
+                       bool *ask);
 
 #endif

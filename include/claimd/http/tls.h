@@ -2,9 +2,9 @@
  * tls: the certificate of a server and its key, which can be replaced while connections
  * come in.
  *
- * A handshake pins the pair in force when it begins. After a replacement, new handshakes
- * use the new pair, and those under way end with the old one. The last dropped pin frees
- * a pair.
+ * A pair is a chain of certificates and its key. A handshake pins the pair in force when
+ * it begins. After a replacement, new handshakes use the new pair, and those under way
+ * end with the old one. A pair is freed with its last pin.
  *
  *   Protocol  TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only
  *             (TLS_PRIORITIES; docs/adr/0009-tls.md)
@@ -32,19 +32,18 @@ enum { TLS_CHAIN_MAX = 16 }; /* certificates of a chain */
 
 struct tls; /* opaque */
 
-/* A chain of certificates and the key of the first certificate. Immutable but for the
- * pins. */
+/* Immutable but for the pins. */
 struct tls_pair {
     struct mem *mem; /* borrowed */
     _Atomic unsigned pins;
     gnutls_pcert_st chain[TLS_CHAIN_MAX]; /* owned, as the key is */
     unsigned count;
-    gnutls_privkey_t key;       /* NULL: not read yet */
-    int64_t begins_ms, ends_ms; /* validity of the first certificate; real time */
+    gnutls_privkey_t key;       /* of the first certificate; NULL: not read yet */
+    int64_t begins_ms, ends_ms; /* validity of the first certificate; wall clock */
 };
 
 /*
- * Reads a chain (the server's certificate first) and its key, both PEM. The caller has a
+ * Reads a chain (the server's certificate first) and its key, both PEM. The caller gets a
  * pin of the new pair.
  */
 enum status tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
@@ -54,9 +53,9 @@ enum status tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
 void tls_pair_drop(struct tls_pair *pair);
 
 /*
- * Makes a tls with the pair. Owns the caller's pin, also after a failure. authorities:
- * PEM of the authorities whose certificates clients may send; absent: claimd asks for
- * none.
+ * Makes a tls with the pair. It takes over the caller's pin, also after a failure.
+ * authorities: PEM of the authorities that sign certificates of clients; absent: claimd
+ * asks clients for no certificate.
  */
 enum status tls_new(struct mem *mem, struct tls_pair *pair, struct bytes authorities,
                     struct tls **out, struct reason *why);
@@ -64,19 +63,19 @@ enum status tls_new(struct mem *mem, struct tls_pair *pair, struct bytes authori
 /* Frees a tls. A pair with other pins lives on. NULL is fine. */
 void tls_free(struct tls *t);
 
-/* Sets the pair for new handshakes. Owns the caller's pin. */
+/* Sets the pair for new handshakes. Takes over the caller's pin. */
 void tls_replace(struct tls *t, struct tls_pair *pair);
 
 /* The authorities, ending with a NUL. NULL: there are none. */
 const char *tls_authorities(const struct tls *t);
 
-/* Pins the pair in force. */
+/* Pins the pair in force. The caller drops the pin. */
 struct tls_pair *tls_pin(struct tls *t);
 
 /* ----------------------------------------------------------- certificates of clients */
 
-/* Maximum length of all names. Longer names, and names with control characters, are left
- * out. */
+/* Maximum length of all names together. Names that do not fit, and names with control
+ * characters, are left out. */
 enum { TLS_CLIENT_CERT_BYTES = 4096 };
 
 /*
@@ -88,8 +87,8 @@ size_t tls_client_cert_names(const gnutls_datum_t *der, char text[TLS_CLIENT_CER
 /*
  * Reads the certificate that a client sent in its handshake. libmicrohttpd 0.9.75 asks
  * for a certificate and does not verify it. So this function checks the authority, the
- * validity and the purpose, a TLS client. Only a good certificate has names. Owned. NULL:
- * the client sent none. Without memory, the result is not good.
+ * validity and the purpose (TLS client). If a check fails, or without memory, `good` is
+ * false and there are no names. The caller frees the result. NULL: the client sent none.
  */
 struct certificate *tls_client_cert_read(struct mem *mem, gnutls_session_t session);
 void tls_client_cert_free(struct mem *mem, struct certificate *cert);

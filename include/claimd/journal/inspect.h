@@ -1,8 +1,10 @@
 /*
- * journal/inspect: reads a journal without using it: lists its records, checks it,
- * salvages the intact part, and copies it (docs/durability.md, "Commands").
+ * journal/inspect: reads a journal for the commands: lists its records, checks it, writes
+ * its intact part to a new journal, and copies it (docs/durability.md, "Commands").
  *
- * The functions do not change the journal, and do not lock it: the caller does.
+ * The functions do not change the journal that they read, and do not lock it. The caller
+ * locks it with journal_lock(), or accepts that a process writes it meanwhile (`live`,
+ * journal_backup()).
  *
  *   Errors   as journal_recover(); error[] is for people. Damage is reported and skipped.
  *            So ST_BAD_VALUE means that the journal cannot be read at all: it is newer
@@ -40,8 +42,8 @@ struct journal_entry {
     uint64_t lsn;
     const char *type;            /* "POST" */
     struct store_change *change; /* next() iterates over its messages; NULL: a mark */
-    const char *mark;            /* of a mark: "OPENED" */
-    uint64_t since;              /* of a CHECKPOINT_END */
+    const char *mark;            /* of a mark: "OPENED", "CHECKPOINT_END" */
+    uint64_t since; /* of a CHECKPOINT_END: the LSN of its CHECKPOINT_BEGIN */
     int64_t now_ms;
     int64_t wall_ahead_ms; /* added to now_ms, it is the time of the wall clock */
     const struct store_queue *queue, *target; /* NULL: unknown, or none */
@@ -67,9 +69,10 @@ struct journal_findings {
     bool replayed;    /* the store has the contents, and can be read */
 };
 
-/* Locks the journal while *out is open, without creating files. *out is NULL if the
- * journal was never used, or cannot be written. EWOULDBLOCK: a process uses it. */
-int journal_hold(struct disk *disk, struct disk_file **out);
+/* Locks the journal while *out is open, without creating files. Returns 0 or an errno.
+ * EWOULDBLOCK: a process uses it. *out is NULL if the journal was never used, or cannot
+ * be written. */
+int journal_lock(struct disk *disk, struct disk_file **out);
 
 /* Checks a journal, and replays it into a fresh store. ST_CONFLICT: it is whole, but
  * contradicts itself. Damage is reported; the status is ST_OK then, too. */

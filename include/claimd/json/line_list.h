@@ -1,6 +1,8 @@
 /*
  * line_list: files with an entry a line, such as tokens, certificates, users and keys.
- * Blank lines and lines that begin with "#" are comments.
+ * Blank lines and lines that begin with "#" are comments. It also has the rings of secret
+ * keys that are read from such files (struct key_ring), and those that threads share
+ * (struct shared_keys).
  *
  *   Threads  shared_keys: any. The rest: one at a time
  */

@@ -1,11 +1,14 @@
 /*
- * The steps that the test API adds to a request (docs/api.md 23): it injects faults,
- * records refusals and shown messages in the history, and counts the notified waiters
- * that are not served yet.
+ * decorator: the steps that the test API adds to a request (api/steps.h, docs/api.md 23).
+ * Each wraps the plain step of dispatch.c. They inject faults, record refusals and shown
+ * messages in the history, and count the notified waiters that have not retried yet.
  *
- * A fault is found once, after the checks, by the request's header or by the rules. It is
- * kept in the progress of the request, so that a retry counts nothing twice. The front
- * end delays or cuts the response (response.fault).
+ *     1. find_fault() finds the fault of a request once, after the checks, by the
+ *        request's header or by the rules. The progress of the request keeps it, so that
+ *        a retry counts nothing twice.
+ *     2. fault_pre() applies a fault that comes before the handler.
+ *     3. fault_post() applies one that comes after it. For some faults the front end
+ *        delays or cuts the response (response.fault).
  */
 #include "api/context.h"
 #include "api/problem.h"
@@ -76,9 +79,9 @@ find_fault(struct context *ctx, struct injected_fault *injected)
     return ST_OK;
 }
 
-/* ------------------------------------------------------------------ before */
+/* ------------------------------------------------------------ before the handler */
 
-/* Moves the clock. Then the request is called again, at that time. */
+/* Moves the clock. Then the request runs again, at that time. */
 static enum status
 move_clock(struct context *ctx, struct injected_fault *injected)
 {
@@ -118,7 +121,7 @@ fault_pre(struct context *ctx)
     }
 }
 
-/* ------------------------------------------------------------------ after */
+/* ------------------------------------------------------------- after the handler */
 
 static void
 end_claim(struct context *ctx)
@@ -173,22 +176,22 @@ fault_post(struct context *ctx, enum status st)
 
 /* The action of a route, by its name in a policy. NULL: none. */
 static const char *
-name_action(const struct route *route)
+route_action_name(const struct route *route)
 {
     return route == NULL || route->action == ACTION_OPEN ? NULL
                                                          : action_name(route->action);
 }
 
-/* Fills in the actor for the history. */
+/* Sets the actor of a request, by which rules match and the history records. */
 static void
-name_actor(struct context *ctx)
+actor_fill(struct context *ctx)
 {
     bool is_claim =
         ctx->resource->depth > 4 && bytes_equal_str(ctx->resource->words[3], "claims");
 
     ctx->actor = (struct store_actor){
         .client = ctx->req->headers[API_HEADER_CLIENT_ID],
-        .action = name_action(ctx->route),
+        .action = route_action_name(ctx->route),
         .claim = is_claim ? ctx->id : query_get(&ctx->query, "claim_id"),
     };
     if (!bytes_present(ctx->actor.claim))
@@ -196,9 +199,9 @@ name_actor(struct context *ctx)
     ctx->op.actor = &ctx->actor;
 }
 
-/* Records that the request was refused, or that a notified waiter got a message. */
+/* Records that the request was refused, or that a notified waiter was served. */
 static void
-note_outcome(struct context *ctx, enum status st, bool called)
+note_outcome(struct context *ctx, enum status st, bool was_notified)
 {
     const struct response *res = ctx->res;
     struct history_entry e = {
@@ -206,7 +209,7 @@ note_outcome(struct context *ctx, enum status st, bool called)
         .event = HISTORY_REFUSED,
         .queue = {res->about.project, res->about.queue, ctx->queue.kind},
         .client = ctx->req->headers[API_HEADER_CLIENT_ID],
-        .action = name_action(ctx->route),
+        .action = route_action_name(ctx->route),
         .claim = res->about.claim,
         .status = res->code,
         .text = bytes_present(ctx->detail) ? ctx->detail : bytes_str(status_text(st))};
@@ -216,7 +219,7 @@ note_outcome(struct context *ctx, enum status st, bool called)
     if (res->fault.kind == FAULT_CUT_BEFORE)
         return; /* the client does not learn of a refusal */
     if (st == ST_OK) {
-        if (!called || res->code == 204)
+        if (!was_notified || res->code == 204)
             return;
         e.event = HISTORY_SERVED;
         e.status = 0;
@@ -257,10 +260,11 @@ note_shown(struct context *ctx, const struct store_message *messages, size_t cou
 
 /* ------------------------------------------------------------------ steps */
 
+/* Handles a request, or its retry as a waiter, and applies the fault to its response. */
 static enum api_next
-handle_and_note(const struct api *api, struct request *req, struct context *ctx)
+handle_with_fault(const struct api *api, struct request *req, struct context *ctx)
 {
-    const bool called =
+    const bool was_notified =
         req->waiting != NULL && testapi_waiter_begin_retry(req->waiting->testapi_waiter);
     enum api_next next = steps_plain.handle(api, req, ctx);
 
@@ -268,10 +272,10 @@ handle_and_note(const struct api *api, struct request *req, struct context *ctx)
         const enum status st = ctx->res->status;
 
         fault_post(ctx, st);
-        note_outcome(ctx, st, called);
+        note_outcome(ctx, st, was_notified);
         next = response_complete(ctx);
     }
-    if (called)
+    if (was_notified)
         testapi_waiter_end_retry(ctx->testapi);
     return next;
 }
@@ -281,13 +285,14 @@ run_with_fault(struct context *ctx)
 {
     enum status st;
 
-    name_actor(ctx);
+    actor_fill(ctx);
     st = fault_pre(ctx);
     return st == ST_OK ? steps_plain.run(ctx) : st;
 }
 
+/* The listener of a waiter that the test API counts until it has retried. */
 static struct store_listener *
-listen_counted(struct context *ctx)
+listen_with_waiter(struct context *ctx)
 {
     struct waiting *waiting = ctx->req->waiting;
 
@@ -333,9 +338,9 @@ body_limit(const struct api *api, struct bytes path)
 }
 
 const struct api_steps steps_testapi = {
-    .handle = handle_and_note,
+    .handle = handle_with_fault,
     .run = run_with_fault,
-    .listen = listen_counted,
+    .listen = listen_with_waiter,
     .shown = note_shown,
     .real_ms = real_ms,
     .stop_waiting = stop_waiting,

@@ -237,7 +237,8 @@ leak_report_write_sum(const struct leak_report *r)
             r->dead_letters, plural(r->dead_letters));
 }
 
-/* Requests all leaks of the server of `c`, page by page. False: it did not report them. */
+/* Requests all leaks of the server of `c`, page by page. False: it did not report
+ * them. */
 static bool
 report_leaks_of(struct command_client *c, struct leak_report *report)
 {

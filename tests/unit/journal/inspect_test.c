@@ -317,11 +317,11 @@ START_TEST(a_journal_in_use_is_held_by_its_user)
     struct world w;
 
     init_world(&w, sim_disk_new(1));
-    ck_assert_int_eq(journal_hold(sim_disk_open(w.disk), &lock), 0);
+    ck_assert_int_eq(journal_lock(sim_disk_open(w.disk), &lock), 0);
     ck_assert_ptr_null(lock); /* it was never used, and no file was made */
     ck_assert_uint_eq(sim_disk_files(w.disk), 0);
     ck_assert_status(start(&w), ST_OK);
-    ck_assert_int_eq(journal_hold(sim_disk_open(w.disk), &lock), EWOULDBLOCK);
+    ck_assert_int_eq(journal_lock(sim_disk_open(w.disk), &lock), EWOULDBLOCK);
     ck_assert_ptr_null(lock);
     stop(&w);
     sim_disk_free(w.disk);
