@@ -1,8 +1,14 @@
 /*
  * The access of each caller, cell by cell: path, method, project, credential (docs/api.md
- * 15). What must come of each is said here anew, from the document; of the tables of the
- * server it is only asked whether all of their routes stand here. A refused caller learns
- * nothing and changes nothing.
+ * 15). The tables of this file repeat the document. They do not use the tables of the
+ * server, so that a mistake there is found: every_route_stands_here only compares the
+ * number of routes. A refused request must show nothing and change nothing.
+ *
+ *     1. places[] has the action that each path and method needs, disguises[] other
+ *        spellings of these paths, and nowhere[] paths that do not exist.
+ *     2. namings[] has the ways in which a request names its project.
+ *     3. expected() gives the outcome of a cell by these tables, and try_cell() sends the
+ *        request and compares.
  */
 #include "api/version.h"
 #include "support/api_fixture.h"
@@ -14,7 +20,7 @@
 #define OWN          API_CALL_PROJECT
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ------------------------------------------------------------------ what is said */
+/* ------------------------------------------------------------------ tables */
 
 /* A policy, and what it means. */
 static const char policy_text[] =

@@ -19,7 +19,7 @@ import yaml
 
 from client_case import CLAIMD, HERE, environment
 from daemon import PATIENCE_S
-import walk
+import examples
 
 GO_CACHE = os.path.join(os.path.dirname(os.path.realpath(CLAIMD)), "go-cache")
 # The first line of a file has its name.
@@ -112,16 +112,16 @@ class Case(unittest.TestCase):
                               check=False)
 
 
-class Walk(Case):
+class Examples(Case):
     def test_every_line_in_a_shell_with_a_server(self):
-        lines = "".join(block for block in walk.blocks(page().partition("\n## Recipes\n")[0], "bash"))
-        self.write({"walk.sh": walk.WRAPPER + lines, "curls": ""})
+        lines = "".join(examples.blocks(page().partition("\n## Recipes\n")[0], "bash"))
+        self.write({"lines.sh": examples.WRAPPER + lines, "curls": ""})
         # A file of their own: the log of claimd may split a line that curl writes in two parts.
-        run = self.run_bash("claimd run -- bash -c 'exec bash walk.sh 2> curls'")
+        run = self.run_bash("claimd run -- bash -c 'exec bash lines.sh 2> curls'")
         with open(os.path.join(self.scratch, "curls"), encoding="utf-8") as f:
             run.stderr += f.read()
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
+        self.assertEqual(examples.seen_statuses(run), examples.expected_statuses(lines), run.stdout)
 
 
 class Words(unittest.TestCase):
@@ -138,7 +138,7 @@ class Words(unittest.TestCase):
 
     def test_workflows_are_well_formed(self):
         """package/recipes_test runs them, by hand."""
-        documents = [yaml.safe_load(block) for block in walk.blocks(page(), "yaml")]
+        documents = [yaml.safe_load(block) for block in examples.blocks(page(), "yaml")]
         workflow, = [document for document in documents if "jobs" in document]
         self.assertEqual(set(workflow["jobs"]), {"python", "node"})
         for job in workflow["jobs"].values():
@@ -156,7 +156,7 @@ class Recipes(Case):
         """A section's files, then its lines: they succeed, and say this."""
         text = section(title)
         self.write(files(text))
-        lines, = walk.blocks(text, "bash")
+        lines, = examples.blocks(text, "bash")
         self.assert_works(lines, said)
 
     @needs("pytest")
@@ -187,12 +187,12 @@ class Recipes(Case):
     @needs("xdist")
     def test_pytest_in_parallel(self):
         self.write(files(section("pytest")))
-        self.assert_works(walk.blocks(section("Parallel suites"), "bash")[0], "=+ 2 passed")
+        self.assert_works(examples.blocks(section("Parallel suites"), "bash")[0], "=+ 2 passed")
 
     @needs("bats")
     def test_others_in_parallel(self):
         self.write(files(section("bats")))
-        self.assert_works(walk.blocks(section("Parallel suites"), "bash")[1],
+        self.assert_works(examples.blocks(section("Parallel suites"), "bash")[1],
                           "^ok 2 (?:.|\n)*^ok 2 ")
 
 

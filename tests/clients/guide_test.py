@@ -12,7 +12,7 @@ import unittest
 
 from client_case import CLAIMD, HERE, ClientCase, environment, needs
 from daemon import Daemon
-import walk
+import examples
 
 # Where gophercloud_test.py keeps what is built of Go's own library.
 GO_CACHE = os.path.join(os.path.dirname(os.path.realpath(CLAIMD)), "go-cache")
@@ -36,7 +36,7 @@ class Guide(ClientCase):
         self.scratch = scratch.name
 
     def run_python(self, code, server=None):
-        code = walk.at(server or self.server, code)
+        code = examples.at(server or self.server, code)
         run = subprocess.run([sys.executable, "-W", "ignore", "-c", code],
                              env=environment(), cwd=self.scratch, capture_output=True,
                              text=True, timeout=120, check=False)
@@ -44,16 +44,16 @@ class Guide(ClientCase):
         return run.stdout
 
     def test_the_claims_guide(self):
-        lines = "".join(walk.blocks(section("The claims guide, with curl"), "bash"))
-        run = walk.run_bash(self.server, lines, cwd=self.scratch, env=environment())
+        lines = "".join(examples.blocks(section("The claims guide, with curl"), "bash"))
+        run = examples.run_bash(self.server, lines, cwd=self.scratch, env=environment())
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
+        self.assertEqual(examples.seen_statuses(run), examples.expected_statuses(lines), run.stdout)
         self.assertIn('"free":2', run.stdout.replace(" ", ""))
 
     @needs("python3-openstackclient", "python3-zaqarclient")
     def test_the_walk_with_openstack_messaging(self):
-        lines, = walk.blocks(section("`openstack messaging`"), "bash")
-        run = walk.run_bash(self.server, lines, cwd=self.scratch, env=environment())
+        lines, = examples.blocks(section("`openstack messaging`"), "bash")
+        run = examples.run_bash(self.server, lines, cwd=self.scratch, env=environment())
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("{'job': 3}", run.stdout)
         self.assertIn("'claimed': 2, 'free': 1, 'total': 3", run.stdout)
@@ -64,15 +64,15 @@ class Guide(ClientCase):
 
     @needs("python3-zaqarclient")
     def test_the_snippets_of_zaqarclient_each_with_the_server_it_is_for(self):
-        without_login, with_login = walk.blocks(section("python-zaqarclient"), "python")
+        without_login, with_login = examples.blocks(section("python-zaqarclient"), "python")
         with Daemon(CLAIMD) as plain:
             self.assertEqual(self.run_python(without_login, plain), "{'job': 0}\n{'job': 1}\n")
         self.assertEqual(self.run_python(with_login), "1 ['jobs']\n")
 
     @needs("python3-zaqarclient")
     def test_finish_beside_an_sdk(self):
-        finish, = walk.blocks(section("Failing jobs"), "python")
-        sdk = walk.blocks(section("python-zaqarclient"), "python")[0]
+        finish, = examples.blocks(section("Failing jobs"), "python")
+        sdk = examples.blocks(section("python-zaqarclient"), "python")[0]
         last = """
 claim = queue.claim(ttl=60, grace=60, limit=1)
 message, = claim
@@ -84,14 +84,14 @@ print(finish("jobs", claim.id, release=[{"id": message.id, "delay": 30, "reason"
 
     @needs("python3-openstacksdk")
     def test_the_snippet_of_openstacksdk(self):
-        code, = walk.blocks(section("openstacksdk"), "python")
+        code, = examples.blocks(section("openstacksdk"), "python")
         self.run_python(code)
 
     @needs("golang-github-gophercloud-gophercloud-dev")
     def test_the_program_with_gophercloud(self):
-        code, = walk.blocks(section("gophercloud"), "go")
+        code, = examples.blocks(section("gophercloud"), "go")
         with open(os.path.join(self.scratch, "main.go"), "w", encoding="utf-8") as f:
-            f.write(walk.at(self.server, code))
+            f.write(examples.at(self.server, code))
         env = environment(GO111MODULE="off", GOPATH="/usr/share/gocode", GOFLAGS="",
                           GOCACHE=GO_CACHE, CGO_ENABLED="0")
         run = subprocess.run(["go", "run", "main.go"], env=env, cwd=self.scratch,
@@ -100,11 +100,11 @@ print(finish("jobs", claim.id, release=[{"id": message.id, "delay": 30, "reason"
 
     @needs("ruby-fog-rackspace")
     def test_the_snippet_of_fog(self):
-        code, = walk.blocks(section("fog"), "ruby")
+        code, = examples.blocks(section("fog"), "ruby")
         with Daemon(CLAIMD, "--identity-stub", "--profile", "rackspace",
                     "--identity-region", "ORD") as server:
             run = subprocess.run(["ruby", "-e", "require 'fog/rackspace'\n" +
-                                  walk.at(server, code)], env=environment(), cwd=self.scratch,
+                                  examples.at(server, code)], env=environment(), cwd=self.scratch,
                                  capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(run.returncode, 0, run.stderr)
 

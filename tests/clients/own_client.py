@@ -20,7 +20,7 @@ import urllib.parse
 from client_case import CLAIMD, CLIENT_ID, HERE, environment, needs
 from certificates import Workshop
 from daemon import PATIENCE_S, Daemon, eventually
-import walk
+import examples
 
 SOURCES = os.path.realpath(os.path.join(HERE, "..", "..", "src", "clients"))
 SHORT = ("--ci", "--ci-short")
@@ -857,9 +857,9 @@ class Page:
 
     def test_the_worker_of_the_page_works_and_stops(self):
         with open(os.path.join(HERE, "..", "..", "docs", "worker.md"), encoding="utf-8") as f:
-            blocks = walk.blocks(f.read(), self.language)
+            blocks = examples.blocks(f.read(), self.language)
         server = self.serve(*SHORT)
-        mail, *posts = [walk.at(server, block) for block in blocks if walk.ADDRESS in block
+        mail, *posts = [examples.at(server, block) for block in blocks if examples.ADDRESS in block
                         and not block.startswith('"""')]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "mail." + self.language)

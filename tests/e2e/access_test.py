@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Who gets in: tokens from their making to their end, on the real program.
+"""Access with tokens, from `claimd token new` to their revocation, on the real program.
 
     access_test.py CLAIMD
 """
@@ -28,7 +28,7 @@ class AccessCase(unittest.TestCase):
         self.addCleanup(subprocess.run, ["rm", "-rf", self.folder], check=True)
 
     def token(self, *words, status=0):
-        """Runs claimd token; what it has printed, or complained about."""
+        """Runs `claimd token`. Returns its output, or after a failure its error message."""
         run = subprocess.run([CLAIMD, "token", *words, "--tokens", self.path],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              check=False)
@@ -62,7 +62,7 @@ class Tokens(AccessCase):
         self.assertNotIn("sha256", listed)
         self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
 
-    def test_the_service_may_read_what_root_makes_in_its_folder(self):
+    def test_the_service_may_read_a_list_that_root_makes_in_its_folder(self):
         if os.geteuid() != 0:
             self.skipTest("only root can give files away")
         folder = os.path.dirname(self.path)
@@ -76,7 +76,7 @@ class Tokens(AccessCase):
             self.assertEqual(found.st_uid, 0)
             os.unlink(self.path)
 
-    def test_the_file_keeps_its_mode_its_comments_and_its_order(self):
+    def test_the_list_keeps_its_mode_its_comments_and_its_order(self):
         self.new("a", "reader")
         with open(self.path, "a", encoding="ascii") as file:
             file.write("\n# the second\n")
@@ -118,7 +118,7 @@ class Tokens(AccessCase):
         with open(self.path, "rb") as file:
             self.assertEqual(file.read(), before)
 
-    def test_a_list_that_is_broken_is_not_changed(self):
+    def test_an_invalid_list_is_not_changed(self):
         self.new("a", "reader")
         with open(self.path, "a", encoding="ascii") as file:
             file.write("nonsense\n")
@@ -126,12 +126,12 @@ class Tokens(AccessCase):
         self.assertIn(":2: a line must be", self.token("revoke", "a", status=1))
         self.token("list", status=1)
 
-    def test_a_list_that_is_not_there(self):
+    def test_a_missing_list_is_reported(self):
         self.assertIn("No such file", self.token("list", status=1))
         self.assertIn("No such file", self.token("revoke", "a", status=1))
         self.assertFalse(os.path.exists(self.path))
 
-    def test_a_link_to_it_stays_one(self):
+    def test_a_symbolic_link_to_the_list_stays_a_link(self):
         self.new("a", "reader")
         real, folder = self.path, os.path.join(self.folder, "etc")
         os.mkdir(folder)
@@ -159,7 +159,7 @@ class Tokens(AccessCase):
         self.assertIn("could not be printed", run.stderr)
         self.token("revoke", "a")
 
-    def test_concurrent_changes_of_the_list_lose_no_user(self):
+    def test_concurrent_changes_of_the_list_lose_no_token(self):
         threads = [threading.Thread(target=self.new, args=("t%d" % i, "worker"))
                    for i in range(20)]
         for thread in threads:
@@ -169,8 +169,8 @@ class Tokens(AccessCase):
         self.assertEqual(len(self.token("list").splitlines()), 20)
 
 
-class Admission(AccessCase):
-    def test_strangers_stay_outside(self):
+class Access(AccessCase):
+    def test_requests_without_a_valid_token_are_refused(self):
         token = self.new("all", "admin")
         with self.start("--access-log") as server:
             for wrong in (None, "", "x", token[:-1], token + "0", token.upper(),
@@ -218,7 +218,7 @@ class Admission(AccessCase):
             server.logged("reloaded tokens=1")
             self.assertEqual((status(one), status(two)), (401, 200))
 
-    def test_a_broken_list_leaves_all_as_it_was(self):
+    def test_reloading_an_invalid_list_changes_nothing(self):
         one = self.new("one", "admin")
         with self.start() as server:
             with open(self.path, "a", encoding="ascii") as file:
@@ -236,7 +236,7 @@ class Admission(AccessCase):
         os.chmod(self.path, 0o644)
         self.assert_refused(["--auth", "tokens", "--tokens", self.path], "chmod o-rwx")
 
-    # What Kubernetes mounts: a tmpfs with links to the files of mode 0644.
+    # A mount as Kubernetes makes it: a tmpfs with links to files of mode 0644.
     MOUNT = """mount -t tmpfs -o size=64k none "$1" && mkdir "$1/..v1" && ln -s ..v1 "$1/..data" &&
         : > "$1/..v1/tokens" && chmod 0644 "$1/..v1/tokens" && ln -s ..data/tokens "$1/tokens" &&
         mount -o "remount,$2" "$1" && exec "$3" --check-config --auth tokens --tokens "$1/tokens" """
@@ -248,7 +248,7 @@ class Admission(AccessCase):
                                   text=True, check=False, timeout=60, env=environment())
 
     def test_a_secret_of_a_container_may_be_world_readable(self):
-        """In a read-only tmpfs no caller can change its mode, and only the container sees the mount."""
+        """The mode in a read-only tmpfs cannot change, and only the container sees the mount."""
         if subprocess.run(["unshare", "-rm", "true"], check=False).returncode != 0:
             self.skipTest("the system has no user namespaces")
         run = self.mounted("ro")
@@ -265,7 +265,7 @@ class Admission(AccessCase):
         self.assertEqual(run.returncode, 2)
         self.assertIn(why, run.stderr)
 
-    def test_files_that_cannot_be_taken_refuse_the_start(self):
+    def test_invalid_files_refuse_the_start(self):
         policy = os.path.join(self.folder, "policy")
         tokens = ["--auth", "tokens", "--tokens", self.path]
         self.assert_refused(tokens, "No such file")
@@ -294,7 +294,7 @@ class Admission(AccessCase):
             server.logged("reloaded")
             self.assertEqual(self.ask(server, reader).status, 200)
 
-    def test_an_open_door_must_be_meant(self):
+    def test_an_open_address_needs_auth_or_insecure_listen(self):
         run = subprocess.run([CLAIMD, "--listen", "0.0.0.0:0"], stderr=subprocess.PIPE,
                              stdout=subprocess.PIPE, text=True, check=False, timeout=60)
         self.assertEqual(run.returncode, 2)

@@ -18,7 +18,7 @@ sys.path.insert(0, HERE)
 
 from harness import CLAIMD, PATIENCE_S, environment, eventually  # noqa: E402
 from runner import WorkCase  # noqa: E402
-import walk  # noqa: E402
+import examples  # noqa: E402
 
 
 def page(*names):
@@ -40,7 +40,7 @@ class PageCase(WorkCase):
         """Runs a block of the page in the folder of the test; what it printed."""
         variables = environment(CLAIMD_URL=self.server.url, CLAIMD_PROJECT="demo")
         variables["PATH"] = os.path.dirname(os.path.abspath(CLAIMD)) + ":" + variables["PATH"]
-        text = text.replace(walk.ADDRESS, "%s:%d" % (self.server.host, self.server.port))
+        text = text.replace(examples.ADDRESS, "%s:%d" % (self.server.host, self.server.port))
         run = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=self.folder, env=variables,
                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -60,9 +60,9 @@ class Commands(PageCase):
         """One shell runs all examples, after a dead letter was made."""
         self.metadata("jobs", max_claim_count=5, dead_letter_queue="jobs-dead")
         self.bash("claimd post jobs dead; claimd work jobs --max-jobs 1 -- sh -c 'exit 65'")
-        examples = walk.blocks(page("docs", "commands.md"), "bash")
-        self.assertEqual(len(examples), 9)
-        out, err = self.bash("".join(examples))
+        blocks = examples.blocks(page("docs", "commands.md"), "bash")
+        self.assertEqual(len(blocks), 9)
+        out, err = self.bash("".join(blocks))
         self.assertEqual(err, "")
         # 13 posted, two claimed, one deleted, one delayed, and the dead letter is back.
         self.assertEqual(self.counts("jobs"), (10, 1, 2))
@@ -98,7 +98,7 @@ class Commands(PageCase):
                          self.documented("queues"))
 
     def test_the_readme(self):
-        example, = walk.blocks(page("README.md"), "sh")
+        example, = examples.blocks(page("README.md"), "sh")
         out, err = self.bash(example)
         self.assertIn('{"job": 2}', out)
         self.assertEqual((err, self.counts("jobs")), ("", (0, 0, 0)))
@@ -106,8 +106,8 @@ class Commands(PageCase):
 
 class Work(PageCase):
     def test_the_shell_script(self):
-        create, work, *_ = walk.blocks(work_page(), "bash")
-        script, = walk.blocks(work_page(), "sh")
+        create, work, *_ = examples.blocks(work_page(), "bash")
+        script, = examples.blocks(work_page(), "sh")
         self.save("thumbnail", script)
         self.bash(create)
         out, err = self.bash(work)
@@ -122,8 +122,8 @@ class Work(PageCase):
             return database.execute("SELECT account, balance FROM balance ORDER BY 1").fetchall()
 
     def test_the_python_script(self):
-        _, _, balances, _ = walk.blocks(work_page(), "bash")
-        script, _ = walk.blocks(work_page(), "python")
+        _, _, balances, _ = examples.blocks(work_page(), "bash")
+        script, _ = examples.blocks(work_page(), "python")
         self.save("balance.py", script)
         self.bash(balances)
         self.assertEqual(self.balances(), [("a", 5), ("b", 7)])
@@ -143,8 +143,8 @@ class Work(PageCase):
         return True
 
     def test_the_service(self):
-        *_, hooks = walk.blocks(work_page(), "bash")
-        _, script = walk.blocks(work_page(), "python")
+        *_, hooks = examples.blocks(work_page(), "bash")
+        _, script = examples.blocks(work_page(), "python")
         self.save("service.py", script)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

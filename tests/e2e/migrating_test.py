@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
 from daemon import PATIENCE_S, Daemon, environment  # noqa: E402
-import walk  # noqa: E402
+import examples  # noqa: E402
 
 CLAIMD = sys.argv.pop(1)
 WHO = {"Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "demo"}
@@ -81,12 +81,12 @@ class Case(unittest.TestCase):
 
     def program(self, heading):
         """The program of the page whose first line begins so, in a file."""
-        code, = [text for text in walk.blocks(page(), "python") if text.startswith(heading)]
+        code, = [text for text in examples.blocks(page(), "python") if text.startswith(heading)]
         return code
 
     def end_of_program(self, code, server, *arguments):
         """The finished process."""
-        return subprocess.run([sys.executable, "-c", walk.at(server, code), *arguments],
+        return subprocess.run([sys.executable, "-c", examples.at(server, code), *arguments],
                               env=environment(), capture_output=True, text=True,
                               timeout=PATIENCE_S, check=False)
 
@@ -111,37 +111,37 @@ class Case(unittest.TestCase):
 
 
 class Walks(Case):
-    def assert_walk(self, title, *options):
+    def assert_examples(self, title, *options):
         """The lines of a section do what they promise, and all that its tables name."""
         text = section(title)
-        start = "".join(walk.blocks(section("").partition("\n## ")[0], "bash"))
-        lines, = walk.blocks(text, "bash")
+        start = "".join(examples.blocks(section("").partition("\n## ")[0], "bash"))
+        lines, = examples.blocks(text, "bash")
         for option in options:
             self.assertIn(option, re.findall(r"scripts/run ([^`\n]*)", text)[0])
         server = self.start(*options)
-        run = walk.run_bash(server, start + lines, cwd=self.scratch, env=environment())
+        run = examples.run_bash(server, start + lines, cwd=self.scratch, env=environment())
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
-        wanted, asked = table_requests(text), walk.requests(run)
+        self.assertEqual(examples.seen_statuses(run), examples.expected_statuses(lines), run.stdout)
+        wanted, asked = table_requests(text), examples.seen_requests(run)
         self.assertGreater(len(wanted), 10)
         for written, request in wanted.items():
             self.assertTrue(is_one_of(request, asked), written)
         return run.stdout
 
     def test_from_zaqar(self):
-        said = self.assert_walk("From Zaqar", "--admin-mode")
+        said = self.assert_examples("From Zaqar", "--admin-mode")
         self.assertIn('"team":"red"', said.replace(" ", ""))
 
     def test_from_cloud_queues(self):
-        said = self.assert_walk("From Cloud Queues", "--profile", "rackspace")
+        said = self.assert_examples("From Cloud Queues", "--profile", "rackspace")
         self.assertIn('"total":1', said.replace(" ", ""))
 
     def test_from_beanstalkd(self):
-        said = self.assert_walk("From beanstalkd")
+        said = self.assert_examples("From beanstalkd")
         self.assertIn("Preference-Applied: wait=20", said)
 
     def test_from_sqs(self):
-        said = self.assert_walk("From SQS")
+        said = self.assert_examples("From SQS")
         self.assertIn('"free":2', said.replace(" ", ""))
         self.assertIn("Preference-Applied: wait=1", said)
 
@@ -286,7 +286,7 @@ class Beanstalkd(Case):
             stream.flush()
 
     def test_the_lines_of_the_page(self):
-        lines, = walk.blocks(section("From beanstalkd"), "beanstalkd")
+        lines, = examples.blocks(section("From beanstalkd"), "beanstalkd")
         self.assertGreater(lines.count("\n< "), 15)
         self.play(lines)
 

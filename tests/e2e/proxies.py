@@ -17,7 +17,7 @@ import tempfile
 
 from harness import CLIENT_ID, HERE, Client, children, eventually, request, trusting
 from page import NAME
-import walk
+import examples
 
 PAGE = os.path.join(HERE, "..", "..", "docs", "operations.md")
 MODULES = "/usr/lib/apache2/modules/mod_%s.so"
@@ -30,8 +30,8 @@ def page():
 
 def printed(language):
     """The configuration in this language."""
-    return next(block for block in walk.blocks(page(), language)
-                if "queues.example.net" in block or walk.ADDRESS in block)
+    return next(block for block in examples.blocks(page(), language)
+                if "queues.example.net" in block or examples.ADDRESS in block)
 
 
 def options(folder):
@@ -71,7 +71,7 @@ class Proxy:
         self.server, self.pair = server, pair
         self.folder = tempfile.mkdtemp(prefix="claimd-proxy-")
         self.output = os.path.join(self.folder, "output")
-        text = edit(walk.at(server, printed(self.language)))
+        text = edit(examples.at(server, printed(self.language)))
         text = text.replace("/etc/ssl/queues.crt", pair.certificate).replace("/etc/ssl/queues.key", pair.key)
         for _ in range(3):  # another program may take the port
             self.port = free_port()

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
 from certificates import Workshop  # noqa: E402
 from daemon import Daemon, environment  # noqa: E402
-import walk  # noqa: E402
+import examples  # noqa: E402
 
 CLAIMD = sys.argv.pop(1)
 ROOT = os.path.join(HERE, "..", "..")
@@ -35,7 +35,7 @@ def readme():
 
 def quick_start():
     """The blocks of bash of docs/quick-start.md. One shell runs all of them."""
-    return walk.blocks(page(os.path.join("docs", "quick-start.md")), "bash")
+    return examples.blocks(page(os.path.join("docs", "quick-start.md")), "bash")
 
 
 def table_rows(text):
@@ -52,16 +52,16 @@ def plain(output):
 class Readme(unittest.TestCase):
     def run_lines(self, lines):
         with Daemon(CLAIMD) as server:
-            run = walk.run_bash(server, lines)
+            run = examples.run_bash(server, lines)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         return run
 
     def test_the_example_gives_the_responses_that_it_promises(self):
-        lines, = walk.blocks(readme(), "bash")
-        printed, = walk.blocks(readme(), "text")
-        self.assertEqual(re.findall(r"-> (\d+)$", printed, re.M), walk.promises(lines))
-        with Daemon(CLAIMD) as server:  # without the wrapper of walk, which has a -w of its own
-            run = subprocess.run(["bash", "-c", "set -euo pipefail\n" + walk.at(server, lines)],
+        lines, = examples.blocks(readme(), "bash")
+        printed, = examples.blocks(readme(), "text")
+        self.assertEqual(re.findall(r"-> (\d+)$", printed, re.M), examples.expected_statuses(lines))
+        with Daemon(CLAIMD) as server:  # without WRAPPER, which has a -w of its own
+            run = subprocess.run(["bash", "-c", "set -euo pipefail\n" + examples.at(server, lines)],
                                  capture_output=True, text=True, timeout=60, check=False,
                                  env=environment())
         self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
@@ -72,9 +72,10 @@ class Readme(unittest.TestCase):
         loop, = [block for block in blocks if "while" in block]
         expected = []
         for block in blocks:  # the loop finds one message, then none
-            expected += ["201", "204", "204"] if block is loop else walk.promises(block)
+            expected += (["201", "204", "204"] if block is loop
+                         else examples.expected_statuses(block))
         run = self.run_lines("".join(blocks))
-        self.assertEqual(walk.statuses(run), expected, run.stdout)
+        self.assertEqual(examples.seen_statuses(run), expected, run.stdout)
         self.assertIn('"messages":[]', run.stdout.replace(" ", ""))  # a listing hides its own
         self.assertEqual(run.stdout.count("working on"), 1)
 
@@ -85,7 +86,7 @@ class Readme(unittest.TestCase):
             self.assertIn("`scripts/packages install walk`", text)
             # Every Debian has grep. All other commands are builtins of bash.
             used = set(re.findall(r"\b(curl|wget|jq|python3|grep|sed|awk)\b",
-                                  "".join(walk.blocks(text, "bash"))))
+                                  "".join(examples.blocks(text, "bash"))))
             self.assertEqual(used - {"grep"}, set(listed.split()))
 
     def test_the_ten_options_exist_and_have_the_defaults_of_the_table(self):
@@ -99,7 +100,7 @@ class Readme(unittest.TestCase):
                 self.assertEqual(default, "`%s`" % options.get(name))
 
     def test_claimd_accepts_the_settings_for_a_network(self):
-        settings, = walk.blocks(readme(), "ini")
+        settings, = examples.blocks(readme(), "ini")
         self.assertIn("tls:", settings)
         with Workshop() as shop, tempfile.TemporaryDirectory() as folder:
             pair = shop.signed("server")

@@ -23,7 +23,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 
 from harness import CLAIMD, PATIENCE_S, Server, environment, eventually  # noqa: E402
-import walk  # noqa: E402
+import examples  # noqa: E402
 
 PROJECT = "demo"
 QUEUE = "/v2/queues/mail"
@@ -38,7 +38,7 @@ def page():
 
 
 def printed(language="python", at=0):
-    blocks = walk.blocks(page(), language)
+    blocks = examples.blocks(page(), language)
     if language == "python":  # others are of the client: tests/clients/python_client_test.py
         blocks = [block for block in blocks if block.startswith('"""')]
     return blocks[at]
@@ -112,7 +112,7 @@ class Case(unittest.TestCase):
     def worker(self, server, ttl=60, held=True):
         # Without a pause, so that the test need not wait for the next attempt.
         program = printed().replace("LONGEST_RETRY = 2, 900", "LONGEST_RETRY = 0, 900")
-        self.save(walk.at(server, program))
+        self.save(examples.at(server, program))
         job = ["-c", HELD_JOB, os.path.dirname(self.path)] if held else [self.path]
         worker = Worker(job, ttl)
         self.addCleanup(self.end, worker.process)
@@ -186,8 +186,9 @@ class OnItsWay(Case):
         with Listening() as server:
             self.post(server, {"job": 1})
             lines = printed("sh", 3)
-            claimed = walk.run_bash(server, lines, env=environment())
-            self.assertEqual(walk.statuses(claimed), walk.promises(lines), claimed.stdout)
+            claimed = examples.run_bash(server, lines, env=environment())
+            self.assertEqual(examples.seen_statuses(claimed), examples.expected_statuses(lines),
+                             claimed.stdout)
             self.assertEqual(self.counts(server), (0, 1))
 
     def test_a_worker_that_waits_for_messages_stops_at_once(self):
@@ -424,7 +425,7 @@ class Pauses(Case):
     """How long it would wait, without waiting."""
 
     def load(self, server, stop_after):
-        self.save(walk.at(server, printed()))
+        self.save(examples.at(server, printed()))
         spec = importlib.util.spec_from_file_location("worker", self.path)
         module = importlib.util.module_from_spec(spec)
         sys.dont_write_bytecode = True
@@ -477,7 +478,7 @@ class Fence(unittest.TestCase):
     """What the page has a database do."""
 
     def test_a_write_under_an_older_claim_changes_no_row(self):
-        alter, update = walk.blocks(page(), "sql")
+        alter, update = examples.blocks(page(), "sql")
         table = sqlite3.connect(":memory:")
         self.addCleanup(table.close)
         table.execute("CREATE TABLE jobs (id INTEGER PRIMARY KEY, result TEXT)")

@@ -1,8 +1,12 @@
 /*
- * The lines of a state: what is taken can be applied, is shown as lines that are taken
- * again, and is the same when it is shown then; what is refused has a reason.
+ * The lines of a whole state (api/state.h). The input is such lines. If claimd accepts
+ * them:
  *
- * Input: lines.
+ *     1. It applies them to an empty store, and an audit of the store passes.
+ *     2. It writes the state of the store, and accepts these lines, too.
+ *     3. After it has applied these, it writes the same lines again.
+ *
+ * If it refuses them, there is a reason.
  */
 #include "fuzz/fuzz.h"
 
@@ -27,7 +31,7 @@ open_store(struct fuzz_memory *m)
     return store;
 }
 
-/* One use of the store, and why it failed. */
+/* One use of the store, with the reason of an error. */
 struct use {
     struct store_op op;
     struct reason why;
@@ -48,8 +52,9 @@ use_begin(struct use *u, struct store *store, struct fuzz_memory *m)
                                               .why = &u->why}};
 }
 
+/* Reads and checks lines. False: they are refused. */
 static bool
-take(struct use *u, struct bytes text)
+load_lines(struct use *u, struct bytes text)
 {
     enum status st = load_read(&u->load, text);
 
@@ -61,22 +66,23 @@ take(struct use *u, struct bytes text)
     return st == ST_OK;
 }
 
-/* The lines of all that the store has, from the arena. */
+/* The state of the store as lines, in the arena. */
 static struct bytes
-show(struct use *u, struct fuzz_memory *m)
+write_lines(struct use *u, struct fuzz_memory *m)
 {
     buf_reset(&m->out, SIZE_MAX);
     fuzz_check(state_write(u->load.store, &u->op, BYTES_NONE, &m->out) == ST_OK,
-               "it cannot be shown");
+               "the state cannot be written");
     return arena_copy(&m->arena, buf_view(&m->out));
 }
 
+/* Replaces the contents of the store by the lines that were loaded. */
 static void
-replace(struct use *u)
+apply_lines(struct use *u)
 {
     enum status st = state_replace(&u->load, BYTES_NONE);
 
-    fuzz_check(st == ST_OK, "taken, but not applied: %s %s", status_name(st),
+    fuzz_check(st == ST_OK, "accepted, but not applied: %s %s", status_name(st),
                u->why.text);
     fuzz_check(store_audit(u->load.store), "the store is unsound");
 }
@@ -89,14 +95,14 @@ check_lines(struct bytes text, struct fuzz_memory *m)
     struct use u;
 
     use_begin(&u, store, m);
-    if (take(&u, text)) {
-        replace(&u);
-        first = show(&u, m);
+    if (load_lines(&u, text)) {
+        apply_lines(&u);
+        first = write_lines(&u, m);
         use_begin(&u, store, m);
-        fuzz_check(take(&u, first), "shown, and refused: %.*s: %s", (int)first.len,
-                   first.data, u.why.text);
-        replace(&u);
-        second = show(&u, m);
+        fuzz_check(load_lines(&u, first), "written, and refused: %.*s: %s",
+                   (int)first.len, first.data, u.why.text);
+        apply_lines(&u);
+        second = write_lines(&u, m);
         fuzz_check(bytes_equal(first, second), "%.*s became %.*s", (int)first.len,
                    first.data, (int)second.len, second.data);
     }

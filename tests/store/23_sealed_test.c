@@ -1,6 +1,8 @@
 /* Sealed (encrypted) message bodies, in every store (docs/adr/0012-encryption.md). */
 #include "support/dead_letters.h"
 
+/* A body that the store takes for an encrypted one, because it begins with
+ * STORE_SEALED_MARK. */
 #define SEALED(text) "\x01" text
 
 STORE_CASE("sealed");
@@ -168,6 +170,7 @@ STORE_TEST(a_pop_that_decrypted_other_messages_gets_the_remaining_ones)
 
 STORE_CASE("sealed dead letters");
 
+/* The sealer of the fixture inverts the bits of a body (support/store_fixture.c). */
 STORE_TEST(encrypting_dead_letter_queue_seals_bodies)
 {
     make_encrypting(f, "dead");

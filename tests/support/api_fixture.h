@@ -25,50 +25,53 @@ struct api_fixture {
     struct testapi *testapi;
     struct sampler *sampler; /* owned, only with the test API */
     unsigned moves;          /* clock moves that the test API reported */
-    struct clock real;       /* by which tokens expire: manual */
+    struct clock real;       /* manual; tokens expire by it */
     struct api_condition condition;
     struct metrics metrics;
     struct fake_keystone fake;
     struct keystone *keystone; /* sends requests to fake; NULL: none */
     struct api *api;
     struct api_caller c;
-    struct arena kept; /* texts that live until close */
+    struct arena kept; /* texts that api_fixture_close() frees */
 };
 
-/* Begins 2026-01-31T12:00:00Z. */
+/* The clock begins at 2026-01-31T12:00:00Z. */
 #define API_FIXTURE_START_MS INT64_C(1769860800000)
 
 /* Maximum number of queues with metrics of their own. */
 enum { API_FIXTURE_SHOWN = 3 };
 
-/* idempotency_keys. */
+/* Value of idempotency_keys. */
 enum { API_FIXTURE_KEYS = 20 };
 
 /* True if the store is on Redis. Promises of an engine about memory and slices do not
  * hold there. */
 bool api_fixture_on_redis(void);
 
-/* With the default limits, or others. */
+/* Opens an API with the default limits, or with others. */
 void api_fixture_open(struct api_fixture *f);
 void api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits);
 
-/* With the identity stub and this list of users; NULL: every user may log in. And with
- * the test API. */
+/* Opens one with the test API, the page, and the identity stub with this list of users.
+ * NULL: every user may log in. */
 void api_fixture_open_identity(struct api_fixture *f, const char *users);
 
-/* With the test API for tests, whose clock is that of the calls. */
+/* Opens one with the test API. Requests have the time of its clock. */
 void api_fixture_open_testapi(struct api_fixture *f, const struct api_limits *limits);
 
-/* With an access that denies all tokens until api_allow(), and with the test API. */
+/* Opens one with the test API, admin_mode, the page, and an access that refuses all
+ * tokens until api_allow(). */
 void api_fixture_open_access(struct api_fixture *f);
 
-/* The same, but with keys for pre-signed URLs: a text of lines. */
+/* The same without the test API, and with keys for pre-signed URLs, one a line. */
 void api_fixture_open_signing(struct api_fixture *f, const char *keys);
 
-/* With those keys and these limits, and without tokens. */
+/* Opens one with these keys for pre-signed URLs and these limits, and without access
+ * control. */
 void api_fixture_open_signing_with(struct api_fixture *f, const struct api_limits *limits,
                                    const char *keys);
-/* With keys for encryption, a text of lines; NULL: none yet. */
+
+/* Opens one with keys for encryption, one a line; NULL: none yet. */
 void api_fixture_open_sealing(struct api_fixture *f, const struct api_limits *limits,
                               const char *keys);
 
@@ -78,11 +81,12 @@ void api_fixture_open_sealing(struct api_fixture *f, const struct api_limits *li
  */
 void api_allow(struct api_fixture *f, const char *const *lines, size_t count);
 
-/* Like api_allow(), with another policy than the default. */
+/* The same with another policy than the default. */
 void api_allow_by(struct api_fixture *f, const char *const *lines, size_t count,
                   const struct policy *policy);
 
-/* With a Keystone client that sends its requests in the caller's thread. */
+/* Opens one as api_fixture_open_access(), and with a keystone that asks f->fake in the
+ * thread of the caller. */
 void api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles);
 
 /* Audits the store and frees everything. */
@@ -97,7 +101,7 @@ void api_fixture_close(struct api_fixture *f);
 struct api_row {
     const char *method, *target, *body;
     int code;
-    const char *title; /* of the error document; NULL: not looked at */
+    const char *title; /* of the error document; NULL: not compared */
 };
 
 /* Sends the requests in order and checks each response. A failure names the row. */
@@ -105,38 +109,39 @@ void api_check_rows(struct api_fixture *f, const struct api_row *rows, size_t co
 #define ck_api_rows(f, rows)                                                             \
     FROM_LINE(api_check_rows(f, rows, sizeof(rows) / sizeof((rows)[0])))
 
-/* One request: the code and, unless NULL, the title must be these. */
+/* The same for one request. */
 #define ck_api(f, method, target, body, code, title)                                     \
     FROM_LINE(api_check_rows(                                                            \
         f, &(const struct api_row){method, target, body, code, title}, 1))
 
 /*
- * The last response's body is this JSON, members in any order; the text "*" stands for
- * any value. In the expectation ' may be written for ".
+ * Checks that the body of the last response is this JSON, with members in any order. "*"
+ * stands for any value. `expected` may have ' instead of ".
  */
 void
 api_check_body(struct api_fixture *f, const char *expected, const char *file, int line);
 #define ck_api_body(f, expected) api_check_body(f, expected, __FILE__, __LINE__)
 
-/* The last response has this header. */
+/* Checks a header of the last response. */
 #define ck_api_header(f, name, expected)                                                 \
     ck_assert_pstr_eq(api_response_header(&(f)->c, name), expected)
 
-/* A text out of the last response by its path ("messages.0.href"); borrowed until
+/* The text at a path ("messages.0.href") of the last response's body; borrowed until
  * close. */
 const char *api_pick(struct api_fixture *f, const char *path);
 
 /* The id at the end of a href of the last response; `path` as above. */
 const char *api_pick_id(struct api_fixture *f, const char *path);
 
-/* Target or body with printf(), borrowed until close. */
+/* Formats a target or a body as printf() does; borrowed until close. */
 const char *api_text(struct api_fixture *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Posts a message (v2) for each letter, with that letter as its body and a ttl of 300. */
 void api_post_letters(struct api_fixture *f, const char *queue, const char *letters);
 
-/* Claims up to `limit` messages for 60 s and returns the claim's id; NULL: nothing. */
+/* Claims up to `limit` messages for 60 s. Returns the id of the claim; NULL: there was no
+ * message. */
 const char *api_take(struct api_fixture *f, const char *queue, int limit);
 
 #endif

@@ -11,10 +11,10 @@ struct entry {
 };
 
 struct feed {
-    struct store store; /* first: the seam's handle */
+    struct store store; /* first: feed_of() casts */
     struct store_log log;
     const struct clock *clock;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards all members below */
     pthread_cond_t moved;
     struct store_listener *due, *durable;
     uint64_t durable_up_to;
@@ -71,7 +71,7 @@ feed_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
     (void)op;
     pthread_mutex_lock(&f->lock);
     if (!e->leased)
-        abort(); /* it was not */
+        abort(); /* the notifier did not lease it */
     e->leased = false;
     f->leased--;
     e->due_ms = again_ms;

@@ -1,6 +1,8 @@
 /*
- * feed_store: a store that only leases deliveries: those that a test puts in, in their
- * order, as soon as they are due, and as durable as the test says.
+ * feed_store: a fake store for tests of the notifier. It has only deliveries, which a
+ * test adds. It leases them in order when they are due (store_delivery_next()), and
+ * records their outcomes (store_delivery_done()). The test decides which LSNs are
+ * durable.
  *
  *   Threads  any
  */
@@ -13,42 +15,44 @@
 
 enum { FEED_MOST = 4096 };
 
-/* What became of a delivery when it was given back the last time. */
+/* The last outcome of a delivery. */
 struct feed_result {
-    size_t times; /* it was given back */
+    size_t times; /* number of outcomes */
     enum store_outcome outcome;
     int64_t again_ms;
     uint32_t failed;
 };
 
-/* Time is that of the clock. Owned: store_close() it. */
+/* Makes a store with the time of the clock, which is borrowed. The caller closes it with
+ * store_close(). */
 struct store *feed_store_open(const struct clock *clock);
 
-/* Its log, to be given to whatever waits for it. */
+/* The log of the store, for the notifier. */
 struct store_log *feed_store_log(struct store *s);
 
-/* Puts one in, and tells the listener; texts are borrowed. Returns which it is. */
+/* Adds a delivery, and notifies the listener. Texts are borrowed. Returns its number. */
 size_t feed_store_add(struct store *s, const struct store_delivery *delivery);
 
-/* The clock was moved: tells the listener. */
+/* Notifies the listener. Call it after a move of the clock. */
 void feed_store_notify(struct store *s);
 
-/* Waits until it was given back so often. */
+/* Waits until a delivery has so many outcomes. */
 struct feed_result feed_store_await(struct store *s, size_t which, size_t times);
 
-/* The same as it is now. */
+/* The same without waiting. */
 struct feed_result feed_store_result(struct store *s, size_t which);
 
-/* Waits until so many have been leased, of which some may be back. */
+/* Waits until there have been so many leases, of which some may have ended. */
 void feed_store_await_leased(struct store *s, size_t count);
 
-/* LSNs up to here are durable (all, at first), those behind `lost` lost; tells. */
+/* Makes LSNs up to `durable` durable, and those behind it pending, or lost if rest_lost.
+ * Notifies the listener. At first, all are durable. */
 void feed_store_settle(struct store *s, uint64_t durable, bool rest_lost);
 
-/* How many are leased now. */
+/* The number of leased deliveries. */
 size_t feed_store_leased(struct store *s);
 
-/* From now on it fails so often before it leases. */
+/* Makes the next `times` calls of store_delivery_next() return `st`. */
 void feed_store_fail(struct store *s, size_t times, enum status st);
 
 #endif

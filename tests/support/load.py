@@ -1,14 +1,14 @@
-"""Producers and workers for tests in which servers die: they ask over HTTP, and write down for the
-judge (judge.py) what they were answered.
+"""Producers and workers for tests that kill servers. They send requests over HTTP, and record the
+outcome of each for the judge (judge.py).
 
-Each request ends as one of these:
+A request has one of these outcomes:
 
-    ok        it was done: the response says so
-    denied    it was not done: 400 or 403
-    gone      it was not done: 404 for a renewal
-    refused   it was not done: 503 (but not "Outcome unknown"), or no connection
-    unknown   it may have been done: 503 "Outcome unknown", a broken connection, no response
-    surprise  none of these: an error of its own
+    ok        claimd has executed it, and the response says so
+    denied    claimd has not executed it: 400 or 403
+    gone      claimd has not executed it: 404 for a renewal
+    refused   claimd has not executed it: 503 (but not "Outcome unknown"), or no connection
+    unknown   claimd may have executed it: 503 "Outcome unknown", a broken connection, no response
+    surprise  none of these. The test fails
 
 Times are those of time.monotonic(), in seconds: `sent` before a request, `done` after it.
 """
@@ -26,9 +26,9 @@ from collections import Counter
 from judge import DEAD, LIMITED, POPPED, Asked, Held, LostPop, Post, Wait
 
 PROJECT = "p"
-PATIENCE_S = 20   # for a response; claimd gives up long before
+PATIENCE_S = 20   # for a response; the time limits of claimd are much shorter
 PAUSE_S = 0.02    # after a refusal
-CROSSING = 0.1    # so many deletions go to another claimd than the claim
+CROSSING = 0.1    # share of the deletions that go to another claimd than the claim
 LIMIT = 8         # messages of a claim, at most
 OPTIONS = ("--min-claim-ttl", "1", "--min-claim-grace", "0", "--max-messages-per-page", "1000",
            "--log-level", "warn")
@@ -37,7 +37,7 @@ HEADERS = {"Client-ID": "5ca1ab1e-0000-4000-8000-000000000000",
 
 
 class Front:
-    """A claimd: where it is, and what becomes of it."""
+    """A claimd that a test kills and starts again, on the same port."""
 
     def __init__(self, name, start):
         self.name, self._start = name, start
@@ -58,7 +58,7 @@ class Front:
 
 
 class Client(threading.Thread):
-    """Asks one claimd as long as the load lasts."""
+    """A thread that sends requests to one claimd until the load is over."""
 
     def __init__(self, load, number, front):
         super().__init__(daemon=True)
@@ -82,7 +82,7 @@ class Client(threading.Thread):
         return self.connections[front]
 
     def ask(self, method, target, body=None, headers=None, front=None):
-        """(outcome, status, headers, document)"""
+        """Sends a request: (outcome, status, headers, document)."""
         front = front or self.front
         try:
             connection = self.connection(front)
@@ -125,7 +125,7 @@ class Client(threading.Thread):
                 outcome = self.step()
                 if outcome != "ok":
                     self.load.over.wait(PAUSE_S)
-        except Exception as error:  # noqa: B902: whatever it was, the trial has failed
+        except Exception as error:  # noqa: B902: any exception fails the trial
             self.surprises.append("%s has failed: %r" % (self.name, error))
             raise
         finally:
@@ -151,7 +151,7 @@ class Producer(Client):
         outcome, _, _, _ = self.ask("POST", queue + "/messages", body)
         done = time.monotonic()
         self.posts.append(Post(queue, bodies, sent, done, outcome, self.front.name))
-        self.load.acknowledged(self.front, queue, outcome, done)
+        self.load.record_outcome(self.front, queue, outcome, done)
         return outcome
 
 
@@ -169,12 +169,12 @@ class Worker(Client):
         return self.claim(queue, 0.4 if queue == LIMITED else 0.85)
 
     def pop(self, queue):
-        """Takes messages out at once; with a response that does not come they may be gone."""
+        """Pops messages. If the response is lost, the messages may be lost."""
         limit = self.dice.randint(1, LIMIT)
         sent = time.monotonic()
         outcome, _, _, document = self.ask("DELETE", "%s/messages?pop=%d" % (queue, limit))
         done = time.monotonic()
-        self.load.acknowledged(self.front, queue, outcome, None)
+        self.load.record_outcome(self.front, queue, outcome, None)
         if outcome == "unknown":
             self.lost_pops.append(LostPop(sent, done, limit))
         if outcome != "ok":
@@ -190,7 +190,9 @@ class Worker(Client):
         return "ok"
 
     def claim(self, queue, finish=0.85, wait=0.2):
-        """Claims, and finishes, releases, renews or forgets what it got."""
+        """Claims messages. Then it deletes them, perhaps after a renewal, releases the claim, or
+        does nothing, so that the claim expires.
+        """
         ttl, limit = self.dice.choice(self.load.ttls), self.dice.randint(1, LIMIT)
         waits = self.dice.random() < wait
         headers = {"Prefer": "wait=1"} if waits else None
@@ -203,7 +205,7 @@ class Worker(Client):
         if outcome == "unknown":
             self.lost_claims.append(Asked(queue, None, sent, done, outcome, self.front.name,
                                           ttl, str(document)))
-        self.load.acknowledged(self.front, queue, outcome, done if status == 201 else None)
+        self.load.record_outcome(self.front, queue, outcome, done if status == 201 else None)
         if status != 201:
             if status == 204:
                 time.sleep(PAUSE_S)
@@ -243,7 +245,7 @@ class Worker(Client):
             held.notes.append("released at %.3f: %s" % (sent - self.load.begun, outcome))
 
     def delete(self, mine):
-        """One by one, or all at once."""
+        """Deletes messages one by one, or all with one request."""
         if len(mine) > 1 and self.dice.random() < 0.2:
             target = "%s/messages?ids=%s&claim_ids=%s" % (
                 mine[0].queue, ",".join(one.id for one in mine),
@@ -262,13 +264,13 @@ class Worker(Client):
         for held in mine:
             self.asked.append(Asked(held.queue, held.body, sent, done, outcome,
                                     front.name, why=str(document or ""), held=held))
-        self.load.acknowledged(self.front, mine[0].queue, outcome, done)
+        self.load.record_outcome(self.front, mine[0].queue, outcome, done)
         if outcome == "ok":
             self.count += len(mine)
 
 
 class Load:
-    """All clients, and when what was acknowledged."""
+    """All clients, and the outcomes of their requests."""
 
     def __init__(self, fronts, queues, seed, producers=8, workers=8, ttls=(2, 2, 5, 60),
                  filler=0, most=3000):
@@ -277,9 +279,9 @@ class Load:
         self.worked = queues + [DEAD] if LIMITED in queues else queues
         self.filler = "x" * filler
         self.over, self.begun = threading.Event(), time.monotonic()
-        self.good = []      # (when, claimd, queue) of each change that was acknowledged
-        self.outcomes = []  # (when, outcome) of those that were not
-        self.times = []     # (when, seconds) of each request that was done, and waited for nothing
+        self.good = []      # (when, claimd, queue) of each change with the outcome ok
+        self.outcomes = []  # (when, outcome) of each request with another one
+        self.times = []     # (when, seconds) of each request that succeeded without long polling
         self.producers = [Producer(self, 1 + i, fronts[i % len(fronts)])
                           for i in range(producers)]
         self.workers = [Worker(self, 101 + i, fronts[i % len(fronts)])
@@ -288,7 +290,8 @@ class Load:
     def clients(self):
         return self.producers + self.workers
 
-    def acknowledged(self, front, queue, outcome, when):
+    def record_outcome(self, front, queue, outcome, when):
+        """Records the outcome of a request. when None: ok, but it does not count as a change."""
         if outcome != "ok":
             self.outcomes.append((time.monotonic(), outcome))
         elif when is not None:
@@ -307,7 +310,7 @@ class Load:
             client.join()
 
     def longest_gap(self, since, until, front=None, queues=None):
-        """The longest time in which nothing was acknowledged there."""
+        """The longest time without a change with the outcome ok, on that claimd and queues."""
         times = sorted(when for when, name, queue in list(self.good)
                        if since <= when <= until and (front is None or name == front)
                        and (queues is None or queue in queues))
@@ -325,12 +328,13 @@ class Load:
 
 
 class Reader(Client):
-    """Looks at what is there in the end, and takes it out."""
+    """Lists the messages that are left in the end, and has a worker delete them."""
 
     def __init__(self, load, front):
         super().__init__(load, 0, front)
 
     def insist(self, method, target, body=None):
+        """Repeats a request until its outcome is ok: (status, headers, document)."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             outcome, status, headers, document = self.ask(method, target, body)
@@ -356,13 +360,13 @@ class Reader(Client):
         return self.insist("GET", queue + "/stats")[2]["messages"]["total"]
 
     def drain(self, worker, queues, patience):
-        """Has a worker claim and delete all; the queues that are not empty then.
+        """Has a worker claim and delete all messages. Returns the queues that are not empty then.
 
         The worker stops when the total has not shrunk for `patience` seconds: a busy machine is slow.
         """
         deadline, before = time.monotonic() + patience, None
         while True:
-            # All of them again: a dead letter comes from one to another.
+            # All queues again, because a dead letter moves from one to another.
             left = {queue: self.total(queue) for queue in queues}
             left = {queue: total for queue, total in left.items() if total > 0}
             if before is None or sum(left.values()) < before:

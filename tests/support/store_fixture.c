@@ -13,9 +13,10 @@
 
 enum { TRIED_WORDS = 32 };
 
-/* Turns the bits round, behind the mark; a body that begins with '-' it cannot seal. */
+/* A sealer that inverts the bits of a body, behind the mark. It cannot seal a body that
+ * begins with '-'. */
 static enum status
-turn_round(void *arg, const struct store_queue *queue, struct bytes body, char *to)
+invert_bits(void *arg, const struct store_queue *queue, struct bytes body, char *to)
 {
     (void)arg, (void)queue;
     if (body.len > 0 && body.data[0] == '-')
@@ -26,7 +27,7 @@ turn_round(void *arg, const struct store_queue *queue, struct bytes body, char *
     return ST_OK;
 }
 
-static const struct store_sealer fixture_sealer = {.overhead = 1, .seal = turn_round};
+static const struct store_sealer fixture_sealer = {.overhead = 1, .seal = invert_bits};
 
 struct engine_config
 fixture_config(struct mem *mem)

@@ -1,4 +1,4 @@
-"""The tests of worker.py: claims of 60 seconds, none of which is waited for.
+"""Tests of worker.py. Its claims last 60 seconds, but the tests move the clock and never sleep.
 
     claimd run --fail-on-leak -- pytest
 

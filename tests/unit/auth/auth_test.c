@@ -1,3 +1,4 @@
+/* The identity stub (claimd/auth/auth.h): its list of users, and its tokens. */
 #include "claimd/auth/auth.h"
 #include "support/arena_fixture.h"
 
@@ -20,7 +21,8 @@ open_auth(uint64_t key, const char *users)
     return auth;
 }
 
-/* "" stands for no project wished for; NULL password: proved by a token. */
+/* Logs in. Returns the project, or "refused". password NULL: with a token. wanted: the
+ * project in the request; NULL or "": none. */
 static const char *
 admit(const struct auth *auth, const char *user, const char *password, const char *wanted)
 {
@@ -78,7 +80,7 @@ START_TEST(an_empty_list_denies_everything)
     auth_free(auth);
 }
 
-START_TEST(a_line_that_cannot_be_understood_is_named)
+START_TEST(an_invalid_line_is_named)
 {
     static const char *const lists[] = {"a:b\nnopassword", "a:b\n:b",
                                         "a:b\na:", "a:b\na:b:"};
@@ -123,14 +125,14 @@ START_TEST(a_token_gives_user_and_project_until_it_expires)
     auth_free(auth);
 }
 
-START_TEST(a_token_got_for_a_token_ends_with_it)
+START_TEST(a_token_got_with_a_token_expires_with_it)
 {
     struct auth *auth = open_auth(1, NULL);
     int64_t now_ms = noon_ms;
     struct auth_caller caller;
     struct bytes token = make_token(auth);
 
-    for (int i = 0; i < 3; i++) { /* passed on as often as one likes */
+    for (int i = 0; i < 3; i++) { /* each for the one before */
         now_ms += 10000;
         ck_assert_int_eq(auth_token_read(auth, now_ms, token, &f.arena, &caller), ST_OK);
         ck_assert_int_eq(auth_token_write(auth, now_ms, &caller, &f.arena, &token),
@@ -156,7 +158,7 @@ START_TEST(passwords_and_projects_of_users_are_compared_with_their_case)
     auth_free(auth);
 }
 
-START_TEST(a_token_that_was_touched_is_refused)
+START_TEST(a_changed_token_is_refused)
 {
     struct auth *auth = open_auth(1, NULL), *other = open_auth(2, NULL);
     struct auth_caller caller;

@@ -1,3 +1,4 @@
+/* The histogram of claimd-bench (load/stats.h): its buckets and its percentiles. */
 #include "load/stats.h"
 
 #include "support/check_main.h"

@@ -1,4 +1,7 @@
-/* The rules for what is to go wrong, without a server. */
+/*
+ * The rules that inject faults (claimd/testapi/faults.h): which requests a rule matches,
+ * and to which of these its fault applies. Without a server.
+ */
 #include "claimd/testapi/faults.h"
 #include "support/check_main.h"
 
@@ -44,7 +47,7 @@ applies(const char *action, const char *queue, const char *client, enum fault_ki
     return struck;
 }
 
-/* Which of so many requests the only rule applies to, as 0s and 1s. */
+/* The requests, of so many, to which the fault of the only rule applies: 1, others 0. */
 static const char *
 pattern(int count)
 {
@@ -90,13 +93,13 @@ expect_counts(size_t count, const uint64_t *counts)
 
 TEST_CASE("rules", .setup = open_faults, .teardown = close_faults);
 
-START_TEST(without_rules_nothing_goes_wrong)
+START_TEST(without_rules_no_fault_applies)
 {
     ck_assert(!applies("claims:create", "q", "c", FAULT_NONE));
     expect_counts(0, NULL);
 }
 
-START_TEST(a_rule_without_a_match_is_for_every_request)
+START_TEST(a_rule_without_properties_matches_every_request)
 {
     set((struct fault_rule){.every = 1});
     ck_assert_str_eq(pattern(5), "11111");
@@ -116,7 +119,7 @@ START_TEST(a_rule_matches_the_requests_that_it_names)
         {{.queue = BYTES_LIT("Jobs")}, false},
         {{.project = BYTES_LIT("p")}, true},
         {{.project = BYTES_LIT("")}, false},
-        {{.client = BYTES_LIT("abc")}, true}, /* a UUID may be written so or so */
+        {{.client = BYTES_LIT("abc")}, true}, /* a UUID in any case */
         {{.client = BYTES_LIT("abcd")}, false},
         {{.action = BYTES_LIT("claims:create"), .queue = BYTES_LIT("jobs")}, true},
         {{.action = BYTES_LIT("claims:create"), .queue = BYTES_LIT("other")}, false},
@@ -138,7 +141,7 @@ START_TEST(a_request_without_a_property_matches_no_rule_that_names_it)
     ck_assert(!applies(NULL, "q", NULL, FAULT_HALF));
 }
 
-START_TEST(it_applies_to_every_nth_behind_the_first_ones_and_so_often)
+START_TEST(skip_every_and_times_select_matches)
 {
     set((struct fault_rule){.every = 3});
     ck_assert_str_eq(pattern(8), "00100100");
@@ -148,10 +151,11 @@ START_TEST(it_applies_to_every_nth_behind_the_first_ones_and_so_often)
     ck_assert_str_eq(pattern(6), "110000");
     set((struct fault_rule){.every = 2, .skip = 3, .times = 2});
     ck_assert_str_eq(pattern(10), "0000101000");
-    expect_counts(1, (const uint64_t[]){7, 2}); /* used up, it matches no more */
+    expect_counts(1,
+                  (const uint64_t[]){7, 2}); /* a rule that is used up does not match */
 }
 
-START_TEST(the_first_that_matches_counts_until_it_is_used_up)
+START_TEST(only_the_first_rule_that_matches_counts_until_it_is_used_up)
 {
     const struct fault_rule rules[] = {
         {.match.queue = BYTES_LIT("other"), .every = 1, .fault.kind = FAULT_SLOW},
@@ -160,14 +164,15 @@ START_TEST(the_first_that_matches_counts_until_it_is_used_up)
     };
 
     ck_assert_int_eq(faults_replace(faults, rules, 3), ST_OK);
-    ck_assert(!applies("a", "q", "c", FAULT_NONE)); /* the second rule's, and not yet */
+    ck_assert(
+        !applies("a", "q", "c", FAULT_NONE)); /* the first match of the second rule */
     ck_assert(applies("a", "q", "c", FAULT_HALF));
     ck_assert(applies("a", "q", "c", FAULT_CUT_AFTER));
     ck_assert(applies("a", "other", "c", FAULT_SLOW));
     expect_counts(3, (const uint64_t[]){1, 1, 2, 1, 1, 1});
 }
 
-START_TEST(another_list_begins_to_count_anew)
+START_TEST(a_new_list_counts_from_zero)
 {
     set((struct fault_rule){.times = 2});
     ck_assert_str_eq(pattern(3), "110");
@@ -179,7 +184,7 @@ START_TEST(another_list_begins_to_count_anew)
     expect_counts(0, NULL);
 }
 
-START_TEST(a_list_is_copied)
+START_TEST(rules_are_copied)
 {
     char name[] = "jobs";
     struct fault_rule rule = {
@@ -190,7 +195,7 @@ START_TEST(a_list_is_copied)
     ck_assert(applies("a", "jobs", "c", FAULT_HALF));
 }
 
-START_TEST(without_memory_the_list_stays)
+START_TEST(without_memory_the_old_rules_stay)
 {
     const struct fault_rule rule = {.every = 1, .fault.kind = FAULT_SLOW};
 
@@ -198,7 +203,7 @@ START_TEST(without_memory_the_list_stays)
     mem_fail_nth(mem, 1);
     ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_NO_MEMORY);
     mem_fail_nth(mem, 0);
-    ck_assert_str_eq(pattern(2), "11"); /* still half a response */
+    ck_assert_str_eq(pattern(2), "11"); /* the old rule: half a response */
     ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_OK);
     ck_assert(applies("a", "q", "c", FAULT_SLOW));
 }
