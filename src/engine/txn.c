@@ -188,7 +188,8 @@ enum status
 batch_check(struct txn *t, size_t count, struct store_batch *out)
 {
     const struct seqmap *messages = &t->queue->backlog->messages;
-    /* In the order of the queue. NULL: no message is encrypted, or that does not matter. */
+    /* In the order of the queue. NULL: no message is encrypted, or that does not
+     * matter. */
     const struct store_batch *opened = t->queue->backlog->sealed > 0 ? out->opened : NULL;
     size_t need = 0, at = 0, left = count;
     bool complete = true;

@@ -21,7 +21,7 @@ from harness import PATIENCE_S, Workshop, eventually  # noqa: E402
 from runner import QUEUE, WorkCase  # noqa: E402
 
 
-class Responses(http.server.BaseHTTPRequestHandler):
+class Responder(http.server.BaseHTTPRequestHandler):
     """Responds as `respond(number, request)` of its server says: status, headers, body."""
 
     protocol_version = "HTTP/1.1"
@@ -58,7 +58,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
     def __init__(self, place, respond, health=None):
         self.requests, self.probes, self.lock = [], [], threading.Lock()
         self.respond, self.health = respond, health or (lambda number: 204)
-        super().__init__(place, Responses)
+        super().__init__(place, Responder)
 
     def handle_error(self, *_):
         pass  # a request that was ended

@@ -80,9 +80,9 @@ reuse_decrypted(struct store_batch *batch, const struct store_batch *opened)
  *        the bodies.
  *     2. `deliver` claims or pops. If the bodies are larger, the store tells their size:
  *        back to 1.
- *     3. If some are encrypted, the store shows them instead. deliver_decrypted() decrypts
- *        them, and calls `deliver` again with them. Meanwhile another request may get
- *        those, so there can be others to decrypt.
+ *     3. If some are encrypted, the store shows them instead. deliver_decrypted()
+ *        decrypts them, and calls `deliver` again with them. Meanwhile another request
+ *        may get those, so there can be others to decrypt.
  *     4. The caller writes the response, which cannot fail.
  */
 enum {

@@ -17,8 +17,8 @@
  */
 enum status decrypt_batch(struct context *ctx, struct store_batch *batch, size_t count);
 
-/* Replaces encrypted bodies by those that `opened` has decrypted. ST_UNCONFIRMED: `opened`
- * lacks one, so the store delivered a message that it must not. */
+/* Replaces encrypted bodies by those that `opened` has decrypted. ST_UNCONFIRMED:
+ * `opened` lacks one, so the store delivered a message that it must not. */
 enum status reuse_decrypted(struct store_batch *batch, const struct store_batch *opened);
 
 /* Claims or pops up to `limit` messages. Obeys out->capacity and out->opened (struct
@@ -27,9 +27,9 @@ typedef enum status
 deliver_fn(struct context *ctx, const void *terms, size_t limit, struct store_batch *out);
 
 /*
- * Calls `deliver` until its messages are decrypted and fit the memory reserved in res->body
- * for documents of this form. After ST_OK, writing them cannot fail. Statuses of
- * decrypt_batch() and of `deliver`: no message was delivered.
+ * Calls `deliver` until its messages are decrypted and fit the memory reserved in
+ * res->body for documents of this form. After ST_OK, writing them cannot fail. Statuses
+ * of decrypt_batch() and of `deliver`: no message was delivered.
  */
 enum status deliver_messages(struct context *ctx, const struct message_form *form,
                              deliver_fn *deliver, const void *terms, size_t limit,

@@ -1,5 +1,5 @@
 /*
- * messages: the requests on messages of a queue: post, list, get and delete
+ * messages: the requests on messages of a queue: post, list, get, delete and pop
  * (docs/api.md 8). Declared in handlers.h. finish.c uses post_encrypt() and other parts
  * of a post.
  *
@@ -10,7 +10,7 @@
  *        called again.
  *     4. posted_write() writes the response, which cannot fail.
  *
- * A pop is in pop.c. Read store_message_post() in claimd/store/store.h next.
+ * Read deliver.c (pops) and store_message_post() in claimd/store/store.h next.
  */
 #include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
