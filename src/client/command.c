@@ -172,7 +172,7 @@ print_json(struct bytes document)
     buf_byte(&out, '\n');
     failed = out.failed;
     if (!failed)
-        (void)fwrite(out.data, 1, out.len, stdout); /* client_main() checks the output */
+        (void)fwrite(out.data, 1, out.len, stdout); /* command_run() checks the output */
     buf_fini(&out);
     mem_destroy(mem);
     return failed ? command_no_memory() : COMMAND_GOOD;

@@ -61,7 +61,7 @@ print_posted(const struct posting *p, const struct client_response *response)
         if (id != NULL)
             (void)printf("%s\n", id + 1);
     }
-    return fflush(stdout) == 0 ? status : COMMAND_FAILED; /* client_main() says why */
+    return fflush(stdout) == 0 ? status : COMMAND_FAILED; /* command_run() says why */
 }
 
 /* Sends the batch. Returns an exit status. */

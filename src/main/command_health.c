@@ -84,8 +84,10 @@ read_address(const char *text, char out[LISTEN_ADDRESS_CAP])
         return command_fails(COMMAND_FAILED, "the address has more than %d characters",
                              LISTEN_ADDRESS_CAP - 1);
     (void)snprintf(out, LISTEN_ADDRESS_CAP, "%.*s", (int)len, text + skipped);
+    if (!server_url_is_unix(out) && strpbrk(out, "/?#@") != NULL)
+        return command_misused("health", "%s is no address. Write HOST:PORT", out);
     colon = strrchr(out, ':');
-    if (colon == NULL || strchr(colon, ']') != NULL)
+    if (colon == NULL || colon[1] == '\0' || strchr(colon, ']') != NULL)
         return command_fails(COMMAND_FAILED, "%s has no port. Write HOST:PORT", out);
     return COMMAND_GOOD;
 }
@@ -186,7 +188,8 @@ const struct command command_health = {
         "http://HOST:PORT or unix:PATH. The default is the server of CLAIMD_URL. If this "
         "variable is not set, or with --config, it is the first address without TLS of "
         "the option listen, in FILE or in the environment (CLAIMD_CONFIG, "
-        "CLAIMD_LISTEN). Without CLAIMD_URL the command speaks plain HTTP, not TLS. If "
+        "CLAIMD_LISTEN). Only CLAIMD_URL may use TLS, with the authorities of the "
+        "system. If "
         "the server has only addresses with TLS, add metrics:127.0.0.1:9188 to listen. "
         "The time limit is 5 seconds. Use it in containers without curl.",
     .options = {{"--config", "FILE", "Configuration file of the server"}},

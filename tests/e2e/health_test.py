@@ -167,6 +167,12 @@ class Command(unittest.TestCase):
                 self.assertEqual(run.returncode, 2)
                 self.assertIn(why, run.stderr)
 
+    def test_an_address_has_only_a_host_and_a_port(self):
+        for word in "127.0.0.1:1?x", "127.0.0.1:1#x", "127.0.0.1:1/v2", "127.0.0.1/x:1", "user@127.0.0.1:1":
+            run = health(word)
+            self.assertEqual((run.returncode, word + " is no address. Write HOST:PORT" in run.stderr), (2, True), run)
+        self.assertIn("localhost: has no port", health("localhost:").stderr)
+
     def test_a_unix_socket(self):
         with tempfile.TemporaryDirectory() as folder:
             path = "unix:" + os.path.join(folder, "socket")
