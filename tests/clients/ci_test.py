@@ -26,7 +26,7 @@ GO_CACHE = os.path.join(os.path.dirname(os.path.realpath(CLAIMD)), "go-cache")
 NAMED = re.compile(r"(?:#|//|<\?php //) (\S+\.[a-z]+)$", re.M)
 
 
-# What Debian 12 has, and not every reader wants to install.
+# Packages of Debian 12 that a reader may not want to install.
 HAVE = {"phpunit": shutil.which("phpunit"), "bats": shutil.which("bats"), "node": shutil.which("node"),
         "pytest": importlib.util.find_spec("pytest"), "xdist": importlib.util.find_spec("xdist")}
 
