@@ -9,8 +9,5 @@ if is_due(w) then return { EXPIRE_FIRST } end
 local c = find_claim(changes(), ARGV[2])
 if not c then return { NOT_FOUND } end
 local out = { OK, w.now, w.tag, c.number, w.base, c.started, c.ends }
-for _, n in ipairs(claim_numbers(c)) do
-    local text = call('HGET', M, n)
-    if text and unpack_head(text).claim == c.number then add_message_by_number(out, n) end
-end
+add_messages_of_claim(out, c)
 return out

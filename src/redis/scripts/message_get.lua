@@ -6,9 +6,12 @@
 local w = open_queue()
 if not w then return { OK, 0, '' } end
 if is_due(w) then return { EXPIRE_FIRST } end
-local out = { OK, w.now, w.tag }
+local out, known = { OK, w.now, w.tag }, {}
 for i = 2, #ARGV do
-    local n = find_message(w, ARGV[i])
-    if n then add_message_by_number(out, n) end
+    local n, head = find_message(w, ARGV[i])
+    if head then
+        local h = unpack_head(head)
+        add_message(out, n, head .. details_text(n, h.posted), call('HGET', M, 'b' .. n), claim_id_of(known, h))
+    end
 end
 return out

@@ -13,7 +13,7 @@ if at == 0 and ARGV[2] ~= '' then
 end
 local with_claimed, with_delayed, hidden = ARGV[5] == '1', ARGV[6] == '1', ARGV[7]
 local out, found, examined = { OK, w.now, w.tag, at }, 0, 0
-local done = false
+local done, known = false, {}
 
 while found < limit and examined < 1024 and not done do
     local numbers
@@ -24,7 +24,7 @@ while found < limit and examined < 1024 and not done do
         local h = unpack_head(heads[i])
         at, examined = n, examined + 1
         if (with_claimed or h.claim == 0) and (with_delayed or h.ready == 0) and h.client ~= hidden then
-            add_message(out, n, heads[i] .. details_text(n, h.posted), call('HGET', M, 'b' .. n), claim_id_of(h))
+            add_message(out, n, heads[i] .. details_text(n, h.posted), call('HGET', M, 'b' .. n), claim_id_of(known, h))
             found = found + 1
         end
     end

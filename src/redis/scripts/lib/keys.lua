@@ -23,10 +23,7 @@ local keyed_scripts = {
             local c = find_claim(changes(), kept)
             if not c then return { KEY_ENDED } end
             local out = { REPEATED, w.now, w.tag, c.number, w.base }
-            for _, n in ipairs(claim_numbers(c)) do
-                local text = call('HGET', M, n)
-                if text and unpack_head(text).claim == c.number then add_message_by_number(out, n) end
-            end
+            add_messages_of_claim(out, c)
             return out
         end,
     },

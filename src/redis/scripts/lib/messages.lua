@@ -420,11 +420,17 @@ local function numbers_behind(at, others, count)
     return numbers, #numbers < count
 end
 
--- The id of the claim that holds the message; '': it is not claimed.
-local function claim_id_of(h)
+-- The id of the claim that holds the message; '': it is not claimed. `known` keeps the ids by number, because the
+-- record of a claim is as long as its list of messages.
+local function claim_id_of(known, h)
     if h.claim == 0 then return '' end
-    local secret = select(4, unpack_struct(CLAIM, call('HGET', M, 'c' .. h.claim)))
-    return secret .. string.format('%012x', h.claim)
+    local id = known[h.claim]
+    if not id then
+        local secret = select(4, unpack_struct(CLAIM, call('HGET', M, 'c' .. h.claim)))
+        id = secret .. string.format('%012x', h.claim)
+        known[h.claim] = id
+    end
+    return id
 end
 
 -- Adds number, head (with the details), body and claim id of a message to a response.
@@ -433,12 +439,19 @@ local function add_message(out, n, head, body, claim)
     out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, head, body, claim
 end
 
--- Likewise, by its number, if the message exists.
-local function add_message_by_number(out, n)
-    local m = call('HMGET', M, n, 'b' .. n)
-    if m[1] then
-        local h = unpack_head(m[1])
-        add_message(out, n, m[1] .. details_text(n, h.posted), m[2], claim_id_of(h))
+-- Adds the messages that a claim still holds, oldest first.
+local function add_messages_of_claim(out, c)
+    local words, id = {}, c.secret .. string.format('%012x', c.number)
+    for _, number in ipairs(claim_numbers(c)) do
+        local n = digits(number)
+        add_pair(words, n, 'b' .. n)
+    end
+    local found = fields_of(M, words)
+    for i = 1, #words, 2 do
+        local h = found[i] and unpack_head(found[i])
+        if h and h.claim == c.number then
+            add_message(out, words[i], found[i] .. details_text(words[i], h.posted), found[i + 1], id)
+        end
     end
 end
 
