@@ -3,8 +3,8 @@
 #
 #   awk [-v set="NAME=VALUE..."] -f generate.awk TABLES FRAME
 #
-# TABLES is the output of `claimd tables` (src/main/help.c, src/base/command.c) and `claimd-client tables`. A line of FRAME that begins with "@"
-# names a part, such as "@options", and perhaps a command, such as "@about token". The part replaces the
+# TABLES is the output of `claimd tables` (src/main/help.c, src/base/command.c), `claimd-client tables` and
+# `claimd-bench tables`. A line of FRAME that begins with "@" names a part, such as "@options", and perhaps a command, such as "@about token". The part replaces the
 # line. "@version@" within a line becomes a text. All other lines are copied. `set` has values of options
 # for the part @conf.
 
@@ -36,9 +36,8 @@ NR == FNR {
         about[n] = $3
         example[n] = $4
         actions[n] = $5
-        is_program[n] = $6 != ""
-        takes_options[n] = $7 == "yes"
-        is_client[n] = $7 == "client" # has the options of the list "connection", too
+        takes_options[n] = $6 == "yes"
+        is_client[n] = $6 == "client" # has the options of the list "connection", too
         texts["commands"] = texts["commands"] (n == 1 ? "" : " ") $2
     } else { # an entry of the list $1: name, text, placeholder of a value
         n = ++entries[$1]
@@ -249,10 +248,6 @@ function write_bash_commands(    i, k, list, out) {
     for (i = 1; i <= commands; i++) {
         list = "option " command[i]
         out = "    " command[i] ") _claimd_words "
-        if (is_program[i]) {
-            print out "--help ;;"
-            continue
-        }
         out = out "'" actions[i]
         for (k = 1; k <= entries[list]; k++)
             out = out " " entry[list, k]
@@ -281,15 +276,15 @@ function write_zsh_options(    i, k, c, text) {
     }
 }
 
-# The options of a list. `plain`: only a value called FILE is a file.
-function zsh_entries(list, plain,    k, value, out) {
+# The options of a list.
+function zsh_entries(list,    k, value, out) {
     for (k = 1; k <= entries[list]; k++) {
         value = entry_value[list, k]
         if (value == "")
             out = out " " entry[list, k]
         else
             out = out " '" entry[list, k] ":value:" (entry[list, k] == "--role" ? "(" texts["roles"] ")" \
-                : plain && value != "FILE" ? " " : "_files") "'"
+                : value ~ /^(FILE|DIR|OUT)$/ ? "_files" : " ") "'"
     }
     return out
 }
@@ -297,16 +292,12 @@ function zsh_entries(list, plain,    k, value, out) {
 function write_zsh_commands(    i, k, list, out) {
     for (i = 1; i <= commands; i++) {
         list = "option " command[i]
-        if (is_program[i]) {
-            print "    " command[i] ") _arguments --help ;;"
-            continue
-        }
         out = "    " command[i] ")\n        _arguments"
         if (actions[i] != "")
             out = out " '1:what:(" actions[i] ")'"
-        out = out zsh_entries(list, is_client[i])
+        out = out zsh_entries(list)
         if (is_client[i])
-            out = out zsh_entries("connection", 1) " '*: : '"
+            out = out zsh_entries("connection") " '*: : '"
         print out " --help" (takes_options[i] ? " $options" : "") \
             (actions[i] == "" && !is_client[i] ? " '*:file:_files'" : "") " ;;"
     }

@@ -178,7 +178,7 @@ print_entry_records(const struct command_program *p, const struct command_entry 
     const struct command *c = e->command;
     char list[64];
 
-    HELP_PRINT_RECORD("command", e->name, c->about, c->example, c->actions, c->program,
+    HELP_PRINT_RECORD("command", e->name, c->about, c->example, c->actions,
                       c->start != NULL    ? "yes"
                       : p->common != NULL ? "client"
                                           : "");
@@ -200,7 +200,7 @@ command_print_records(const struct command_program *p)
 {
     print_option_records("connection", p->common);
     for (const struct command_entry *e = p->entries; e < p->entries + p->count; e++)
-        if (e->command != NULL)
+        if (e->command != NULL && e->command->program == NULL)
             print_entry_records(p, e);
 }
 
@@ -236,7 +236,7 @@ read_option(const struct command_program *p, struct command_args *args, char *co
         return refuse_option(p, args, word);
     value = own != NULL ? &args->values[own - args->command->options]
                         : &args->common[option - p->common];
-    if (*value != NULL)
+    if (*value != NULL && !args->command->repeats)
         return command_misused(args->name, "%s is given twice", option->name);
     if (option->value == NULL && equals != NULL)
         return command_misused(args->name, "%s takes no value", option->name);
@@ -248,6 +248,9 @@ read_option(const struct command_program *p, struct command_args *args, char *co
         return command_misused(args->name, "%s needs a value", option->name);
     else
         *value = *(*at)++;
+    if (own != NULL)
+        args->given[args->given_count++] =
+            (struct command_given){(size_t)(own - args->command->options), *value};
     return COMMAND_GOOD;
 }
 
@@ -374,9 +377,13 @@ command_run(const struct command_program *p, const struct command_entry *e,
     if (e->command->start != NULL)
         return e->command->start(argv);
     args.mem = mem_new(0);
-    if (args.mem != NULL)
+    if (args.mem != NULL) {
         args.words = mem_calloc(args.mem, count + 1, sizeof(*args.words));
-    status = args.words == NULL ? command_no_memory() : run_with_args(p, &args, argv);
+        args.given = mem_calloc(args.mem, count + 1, sizeof(*args.given));
+    }
+    status = args.words == NULL || args.given == NULL ? command_no_memory()
+                                                      : run_with_args(p, &args, argv);
+    mem_free(args.mem, args.given);
     mem_free(args.mem, args.words);
     mem_destroy(args.mem);
     return status;

@@ -8,14 +8,7 @@
 #include "claimd/client/commands.h"
 #include "main/command.h"
 
-static const struct command command_bench = {
-    .about = "Starts `claimd-bench`, a load generator for queue servers that comes with "
-             "claimd. `claimd bench --help` prints its options. claimd looks for the "
-             "program in its own directory and then in PATH.",
-    .example = "claimd bench --help",
-    .statuses = {[COMMAND_USAGE] =
-                     "claimd-bench is missing. Otherwise the exit status is its own."},
-    .program = "claimd-bench"};
+static const struct command command_bench = {.program = "claimd-bench"};
 
 #define OF_CLIENT(name, synopsis, summary) {#name, synopsis, summary, NULL},
 static const struct command_entry entries[] = {

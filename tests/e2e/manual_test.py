@@ -25,7 +25,7 @@ CLAIMD, PAGES, CMAKE = sys.argv[1:4]
 del sys.argv[1:4]
 
 ROOT = os.path.join(HERE, "..", "..")
-NAMES = ("claimd.1", "claimd-token.1", "claimd.conf.5")
+NAMES = ("claimd.1", "claimd-token.1", "claimd-bench.1", "claimd.conf.5")
 COLUMNS = 79
 COMMIT_SCRIPT = os.path.join("scripts", "cmake", "commit.cmake")
 
@@ -84,6 +84,8 @@ class Pages(unittest.TestCase):
                                  "SEE ALSO"),
                     "claimd-token.1": ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "FILES",
                                        "EXIT STATUS", "EXAMPLES", "SEE ALSO"),
+                    "claimd-bench.1": ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS",
+                                       "EXIT STATUS", "SEE ALSO"),
                     "claimd.conf.5": ("NAME", "DESCRIPTION", "OPTIONS", "SEE ALSO")}
         for name in NAMES:
             found = sections(page(name))
@@ -110,8 +112,6 @@ class Pages(unittest.TestCase):
         for name in commands():
             self.assertRegex(found["SYNOPSIS"], r"(?m)^ +claimd %s\b" % name)
             self.assertRegex(found["COMMANDS"], r"(?m)^ +claimd %s$" % name)
-            if name == "bench":
-                continue  # a program of its own
             for paragraph in say(name, "--help").split("\n\n")[1:]:
                 place = "CONNECTION" if paragraph.startswith("Connection") else "COMMANDS"
                 for words in re.split(r"\n  (?=\S)", paragraph):
@@ -120,6 +120,8 @@ class Pages(unittest.TestCase):
         token = sections(page("claimd-token.1"))
         for usage in re.findall(r"claimd token \w+", say("token", "--help")):
             self.assertIn(usage, plain(token["SYNOPSIS"]))
+        for option in re.findall(r"^  (--(?!help).*)", say("bench", "--help"), re.M):
+            self.assertRegex(sections(page("claimd-bench.1"))["OPTIONS"], r"(?m)^ +%s( |$)" % option)
 
     def test_signals_and_exit_statuses_are_those_of_the_help(self):
         found = sections(page("claimd.1"))
@@ -134,8 +136,7 @@ class Pages(unittest.TestCase):
 
     def test_they_name_no_option_that_is_not_there(self):
         known = {"--" + name.replace("_", "-") for name in options()}
-        for words in (("--help", "all"), *((name, "--help") for name in commands()
-                                           if name != "bench")):
+        for words in (("--help", "all"), *((name, "--help") for name in commands())):
             known |= set(re.findall(r"--[a-z][a-z-]*", say(*words)))
         for name in NAMES:
             used = re.findall(r"(?<![\w-])--[a-z][a-z-]*", page(name))
@@ -145,7 +146,7 @@ class Pages(unittest.TestCase):
 class Help(unittest.TestCase):
     def test_it_fits_a_terminal(self):
         for words in (("--help",), ("--help", "all")) + tuple(
-                (name, "--help") for name in commands() if name != "bench"):
+                (name, "--help") for name in commands()):
             for line in say(*words).splitlines():
                 self.assertLessEqual(len(line), COLUMNS, line)
                 self.assertEqual(line.rstrip(), line)
@@ -189,8 +190,6 @@ class Help(unittest.TestCase):
     def test_an_option_of_a_command_is_one_that_it_takes(self):
         taken = 0
         for name in commands():
-            if name == "bench":
-                continue
             for option in set(re.findall(r"^  (--\S+) ", say(name, "--help"), re.M)):
                 refused = run(CLAIMD, name, option)
                 self.assertEqual((refused.returncode, refused.stderr),

@@ -1,7 +1,7 @@
 /*
- * command: the skeleton of the programs claimd and claimd-client. Each has a table of
- * commands. This module finds a command, reads its arguments, runs it, and prints its
- * help and the records for the manual and completions.
+ * command: the skeleton of the programs claimd, claimd-client and claimd-bench. Each has
+ * a table of commands. This module finds a command, reads its arguments, runs it, and
+ * prints its help and the records for the manual and completions.
  *
  *   Threads  one
  */
@@ -22,12 +22,18 @@ enum {
     COMMAND_UNAVAILABLE = 69 /* the server does not respond; EX_UNAVAILABLE */
 };
 
-enum { COMMAND_OPTIONS = 16, COMMAND_USAGES = 3, COMMAND_STATUSES = 4 };
+enum { COMMAND_OPTIONS = 40, COMMAND_USAGES = 3, COMMAND_STATUSES = 4 };
 
 struct command_option {
     const char *name;  /* "--limit"; NULL: the end of the list */
     const char *value; /* "N"; NULL: a switch */
     const char *text;  /* description */
+};
+
+/* An option on the command line. */
+struct command_given {
+    size_t option;     /* index in the list of the command */
+    const char *value; /* a switch: "" */
 };
 
 /* Arguments of a command, borrowed from the command line. */
@@ -40,8 +46,10 @@ struct command_args {
     /* By index of the option; a switch: ""; NULL: not given. */
     const char *values[COMMAND_OPTIONS];
     const char *common[COMMAND_OPTIONS]; /* the same for the options of all commands */
-    struct mem *mem;                     /* for the command */
-    void *context;                       /* of command_program.open */
+    struct command_given *given;         /* all but those, in their order */
+    size_t given_count;
+    struct mem *mem; /* for the command */
+    void *context;   /* of command_program.open */
 };
 
 /* A text about an exit status, or about another name. */
@@ -63,8 +71,10 @@ struct command {
     const char *actions; /* values of the first argument: "new list"; NULL: any */
     int misuse;          /* exit status if it cannot run; 0: the usual ones */
     bool any_project;    /* claimd-client: runs without a project */
+    bool repeats;        /* takes an option several times; `values` has the last one */
 
-    const char *program; /* another program implements it; NULL: `run` or `start` does */
+    /* Another program has all the rest; NULL: `run` or `start` implements it. */
+    const char *program;
     int (*run)(const struct command_args *args); /* returns the exit status */
     int (*start)(char *const *argv); /* instead of `run`: reads the arguments itself */
 };
@@ -116,7 +126,7 @@ int command_check_output(const struct command *c, int status);
  * scripts/cmake/generate.awk: lines of texts with tabs in between.
  *
  *     connection OPTION TEXT PLACEHOLDER     an option of all commands
- *     command NAME ABOUT EXAMPLE ACTIONS PROGRAM TAKES-OPTIONS
+ *     command NAME ABOUT EXAMPLE ACTIONS TAKES-OPTIONS
  *     usage NAME, option NAME, status NAME   a text, or a name, a text and a placeholder
  */
 void command_print_records(const struct command_program *p);

@@ -1,98 +1,118 @@
-#include "load/options.h"
+#include "load/run.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum kind { KIND_TEXT, KIND_WHOLE, KIND_REAL, KIND_FLAG, KIND_PID };
 
-struct option_row {
-    const char *name;
+#define SCENARIO_HELP(id, name, text) " " name ": " text "."
+
+/*
+ * X(kind, field, name, placeholder, least, most, default, text)
+ * Y(kind, field, name, placeholder, text): no default, or the text has it
+ */
+#define OPTION_LIST(X, Y)                                                                \
+    X(TEXT, endpoint, "--endpoint", "URL", 0, 0, "http://127.0.0.1:8888",                \
+      "Server to measure, as http://HOST:PORT, HOST:PORT or unix:PATH.")                 \
+    X(TEXT, protocol_name, "--protocol", "NAME", 0, 0, "zaqar",                          \
+      "Protocol: zaqar, beanstalk or redis.")                                            \
+    X(TEXT, scenario_name, "--scenario", "NAME", 0, 0, "cycle",                          \
+      "Scenario of the measurement." SCENARIO_LIST(SCENARIO_HELP))                       \
+    X(WHOLE, batch, "--batch", "N", 1, BATCH_MAX, "1", "Messages per request.")          \
+    Y(TEXT, deleting_name, "--delete", "HOW",                                            \
+      "How to delete: one request per message (one) or per batch (bulk). Default: one "  \
+      "for batch 1, otherwise bulk.")                                                    \
+    X(WHOLE, connections, "--connections", "N", 1, 65536, "16",                          \
+      "Number of keep-alive connections of all threads.")                                \
+    X(WHOLE, threads, "--threads", "N", 1, 64, "1",                                      \
+      "Number of threads of the generator.")                                             \
+    X(REAL, rate, "--rate", "N", 0, 100000000, "0",                                      \
+      "Requests per second of an open loop. 0 means a closed loop.")                     \
+    X(REAL, duration, "--duration", "S", 0, 86400, "5",                                  \
+      "Duration of the measurement, in seconds.")                                        \
+    X(REAL, warmup, "--warmup", "S", 0, 3600, "1",                                       \
+      "Load before the measurement, in seconds.")                                        \
+    Y(FLAG, spin, "--spin", NULL,                                                        \
+      "Never sleep, so that the server does not spend time on waking the generator.")    \
+    X(WHOLE, queues, "--queues", "N", 1, 10000000, "1",                                  \
+      "Number of queues, distributed over the connections.")                             \
+    X(TEXT, queue, "--queue", "NAME", 0, 0, "bench",                                     \
+      "Prefix of the queue names: NAME-0, NAME-1 and so on.")                            \
+    X(WHOLE, backlog, "--backlog", "N", 0, 1000000000, "0",                              \
+      "Messages to post before the measurement.")                                        \
+    X(WHOLE, held, "--held", "N", 0, 1000000000, "0",                                    \
+      "Messages of the backlog to claim before the measurement.")                        \
+    X(WHOLE, body_bytes, "--body-bytes", "N", 32, 1000000, "100",                        \
+      "Size of a message body, in bytes.")                                               \
+    X(WHOLE, message_ttl, "--message-ttl", "S", 1, 1209600, "3600",                      \
+      "TTL of messages, in seconds.")                                                    \
+    X(WHOLE, claim_ttl, "--claim-ttl", "S", 1, 1209600, "300",                           \
+      "TTL of claims, in seconds.")                                                      \
+    X(WHOLE, claim_grace, "--claim-grace", "S", 1, 1209600, "60",                        \
+      "Grace of claims, in seconds.")                                                    \
+    X(WHOLE, wait, "--wait", "S", 0, 3600, "0",                                          \
+      "Long polling of claims (Prefer: wait=S), in seconds. 0 means none.")              \
+    X(WHOLE, producers, "--producers", "N", 1, 65535, "1",                               \
+      "Scenario delivery: connections of producers. The others are workers.")            \
+    X(WHOLE, poll, "--poll", "MS", 1, 5000, "10",                                        \
+      "Scenario delivery: pause of a worker after an empty claim without long polling, " \
+      "in milliseconds.")                                                                \
+    Y(TEXT, storm_name, "--storm", "WHAT",                                               \
+      "Let many claims or messages (WHAT) expire within one second during the "          \
+      "scenario. The server must allow a TTL of 1 second.")                              \
+    X(WHOLE, storm_count, "--storm-count", "N", 1, 100000000, "1000000",                 \
+      "Number of claims or messages that expire.")                                       \
+    X(WHOLE, storm_lead, "--storm-lead", "S", 5, 43200, "60",                            \
+      "Time from the first of them to the storm, in seconds.")                           \
+    X(WHOLE, storm_queues, "--storm-queues", "N", 1, 100000, "16",                       \
+      "Number of separate queues for the storm.")                                        \
+    Y(PID, server, "--server-pid", "PID",                                                \
+      "Process to measure CPU and memory of. You can repeat this option.")               \
+    X(TEXT, project, "--project", "ID", 0, 0, "bench", "Value of X-Project-ID.")         \
+    X(TEXT, client_id, "--client-id", "UUID", 0, 0,                                      \
+      "c1a1b0de-0000-4000-8000-00000000beac", "Value of Client-ID.")                     \
+    Y(TEXT, token_file, "--token-file", "FILE",                                          \
+      "File with a token for X-Auth-Token in its first line.")                           \
+    Y(FLAG, keep, "--keep", NULL, "Keep the existing queues and their messages.")        \
+    Y(TEXT, label, "--label", "TEXT", "Name of this run in reports and charts.")         \
+    Y(TEXT, json, "--json", "FILE", "Write all results as JSON.")                        \
+    Y(TEXT, csv, "--csv", "FILE", "Write one row per operation as CSV.")                 \
+    Y(FLAG, quiet, "--quiet", NULL, "Print no progress and no report.")
+
+/* By the index of the option. */
+static const struct option_row {
     enum kind kind;
     size_t offset;
     int64_t least, most; /* WHOLE and REAL */
-    const char *value;   /* name of the value in the help */
-    const char *initial; /* default; NULL: none, or the help names it */
-    const char *help;
-};
-
-#define AT(field) offsetof(struct options, field)
-
-static const struct option_row rows[] = {
-    {"endpoint", KIND_TEXT, AT(endpoint), 0, 0, "URL", "http://127.0.0.1:8888",
-     "Server to measure, as http://HOST:PORT, HOST:PORT or unix:PATH."},
-    {"protocol", KIND_TEXT, AT(protocol_name), 0, 0, "NAME", "zaqar",
-     "Protocol: zaqar, beanstalk or redis."},
-    {"scenario", KIND_TEXT, AT(scenario_name), 0, 0, "NAME", "cycle",
-     "Scenario, see below."},
-    {"batch", KIND_WHOLE, AT(batch), 1, BATCH_MAX, "N", "1", "Messages per request."},
-    {"delete", KIND_TEXT, AT(deleting_name), 0, 0, "HOW", NULL,
-     "How to delete: one request per message (one) or per batch (bulk). Default: one for "
-     "batch 1, otherwise bulk."},
-    {"connections", KIND_WHOLE, AT(connections), 1, 65536, "N", "16",
-     "Number of keep-alive connections of all threads."},
-    {"threads", KIND_WHOLE, AT(threads), 1, 64, "N", "1",
-     "Number of threads of the generator."},
-    {"rate", KIND_REAL, AT(rate), 0, 100000000, "N", "0",
-     "Requests per second of an open loop. 0 means a closed loop."},
-    {"duration", KIND_REAL, AT(duration), 0, 86400, "S", "5",
-     "Duration of the measurement, in seconds."},
-    {"warmup", KIND_REAL, AT(warmup), 0, 3600, "S", "1",
-     "Load before the measurement, in seconds."},
-    {"spin", KIND_FLAG, AT(spin), 0, 0, NULL, NULL,
-     "Never sleep, so that the server does not spend time on waking the generator."},
-    {"queues", KIND_WHOLE, AT(queues), 1, 10000000, "N", "1",
-     "Number of queues, distributed over the connections."},
-    {"queue", KIND_TEXT, AT(queue), 0, 0, "NAME", "bench",
-     "Prefix of the queue names: NAME-0, NAME-1 and so on."},
-    {"backlog", KIND_WHOLE, AT(backlog), 0, 1000000000, "N", "0",
-     "Messages to post before the measurement."},
-    {"held", KIND_WHOLE, AT(held), 0, 1000000000, "N", "0",
-     "Messages of the backlog to claim before the measurement."},
-    {"body-bytes", KIND_WHOLE, AT(body_bytes), 32, 1000000, "N", "100",
-     "Size of a message body, in bytes."},
-    {"message-ttl", KIND_WHOLE, AT(message_ttl), 1, 1209600, "S", "3600",
-     "TTL of messages, in seconds."},
-    {"claim-ttl", KIND_WHOLE, AT(claim_ttl), 1, 1209600, "S", "300",
-     "TTL of claims, in seconds."},
-    {"claim-grace", KIND_WHOLE, AT(claim_grace), 1, 1209600, "S", "60",
-     "Grace of claims, in seconds."},
-    {"wait", KIND_WHOLE, AT(wait), 0, 3600, "S", "0",
-     "Long polling of claims (Prefer: wait=S), in seconds. 0 means none."},
-    {"producers", KIND_WHOLE, AT(producers), 1, 65535, "N", "1",
-     "Scenario delivery: connections of producers. The others are workers."},
-    {"poll", KIND_WHOLE, AT(poll), 1, 5000, "MS", "10",
-     "Scenario delivery: pause of a worker after an empty claim without long polling, in "
-     "milliseconds."},
-    {"storm", KIND_TEXT, AT(storm_name), 0, 0, "WHAT", NULL,
-     "Let many claims or messages (WHAT) expire within one second during the scenario. "
-     "The server must allow a TTL of 1 second."},
-    {"storm-count", KIND_WHOLE, AT(storm_count), 1, 100000000, "N", "1000000",
-     "Number of claims or messages that expire."},
-    {"storm-lead", KIND_WHOLE, AT(storm_lead), 5, 43200, "S", "60",
-     "Time from the first of them to the storm, in seconds."},
-    {"storm-queues", KIND_WHOLE, AT(storm_queues), 1, 100000, "N", "16",
-     "Number of separate queues for the storm."},
-    {"server-pid", KIND_PID, AT(server), 0, 0, "PID", NULL,
-     "Process to measure CPU and memory of. You can repeat this option."},
-    {"project", KIND_TEXT, AT(project), 0, 0, "ID", "bench", "Value of X-Project-ID."},
-    {"client-id", KIND_TEXT, AT(client_id), 0, 0, "UUID", NULL, "Client-ID"},
-    {"token-file", KIND_TEXT, AT(token_file), 0, 0, "FILE", NULL,
-     "File with a token for X-Auth-Token in its first line."},
-    {"keep", KIND_FLAG, AT(keep), 0, 0, NULL, NULL,
-     "Keep the existing queues and their messages."},
-    {"label", KIND_TEXT, AT(label), 0, 0, "TEXT", NULL,
-     "Name of this run in reports and charts."},
-    {"json", KIND_TEXT, AT(json), 0, 0, "FILE", NULL, "Write all results as JSON."},
-    {"csv", KIND_TEXT, AT(csv), 0, 0, "FILE", NULL,
-     "Write one row per operation as CSV."},
-    {"quiet", KIND_FLAG, AT(quiet), 0, 0, NULL, NULL, "Print no progress and no report."},
-    {"help", KIND_FLAG, AT(help), 0, 0, NULL, NULL, "Print this help."},
-    {"version", KIND_FLAG, AT(version), 0, 0, NULL, NULL,
-     "Print the version and the commit."},
-};
+    const char *initial; /* NULL: none */
+} rows[] = {
+#define ROW_X(kind, field, name, value, least, most, initial, text)                      \
+    {KIND_##kind, offsetof(struct options, field), least, most, initial},
+#define ROW_Y(kind, field, name, value, text)                                            \
+    ROW_X(kind, field, name, value, 0, 0, NULL, text)
+    OPTION_LIST(ROW_X, ROW_Y)};
 
 #define ROWS (sizeof rows / sizeof rows[0])
+
+const struct command command_bench = {
+    .about =
+        "Drives a queue server, and measures the requests per second and the latency of "
+        "each operation. It supports the API of Zaqar, and the protocols of beanstalkd "
+        "and of Redis (lists), so that you can compare servers. It empties the queues "
+        "that it uses, unless you give `--keep`.\n\n"
+        "This is the program `claimd-bench`. claimd looks for it in its own directory "
+        "and then in PATH. `claimd-bench --version` prints the version and the commit.",
+    .options =
+        {
+#define HELP_X(kind, field, name, value, least, most, initial, text)                     \
+    {name, value, text " Default: " initial "."},
+#define HELP_Y(kind, field, name, value, text) {name, value, text},
+            OPTION_LIST(HELP_X, HELP_Y)},
+    .example = "claimd bench --endpoint 127.0.0.1:9999 --batch 10",
+    .statuses = {"The measurement is complete.",
+                 "The run failed, or the server refused requests.",
+                 "The arguments are wrong, or `claimd-bench` is missing."},
+    .repeats = true,
+    .run = run_bench};
 
 static bool
 option_set(struct options *o, const struct option_row *row, const char *text)
@@ -136,37 +156,6 @@ bench_error(const char *what, const char *why)
 {
     fprintf(stderr, "claimd-bench: %s: %s\n", what, why);
     return false;
-}
-
-/* Reads "--name value" or "--name=value", and moves *i to the last argument used. */
-static bool
-option_parse(struct options *o, int argc, char **argv, int *i)
-{
-    struct bytes rest = bytes_str(argv[*i]);
-    const struct option_row *row = NULL;
-    const char *shown = argv[*i];
-    const char *value = NULL;
-    struct bytes name;
-
-    if (rest.len < 3 || memcmp(rest.data, "--", 2) != 0)
-        return bench_error("unexpected argument", shown);
-    rest = bytes_of(rest.data + 2, rest.len - 2);
-    name = bytes_cut(&rest, '=');
-    for (size_t k = 0; k < ROWS; k++)
-        if (bytes_equal_str(name, rows[k].name))
-            row = &rows[k];
-    if (row == NULL)
-        return bench_error("unknown option", shown);
-    if (bytes_present(rest))
-        value = rest.data;
-    else if (row->kind != KIND_FLAG && *i + 1 < argc)
-        value = argv[++*i];
-    if ((row->kind == KIND_FLAG) != (value == NULL))
-        return bench_error(
-            value == NULL ? "option needs a value" : "option takes no value", shown);
-    if (!option_set(o, row, value))
-        return bench_error("bad value for", shown);
-    return true;
 }
 
 static bool
@@ -255,34 +244,18 @@ options_complete(struct options *o)
 }
 
 bool
-options_parse(struct options *o, int argc, char **argv)
+options_parse(struct options *o, const struct command_args *args)
 {
-    *o = (struct options){.client_id = "c1a1b0de-0000-4000-8000-00000000beac"};
+    *o = (struct options){.endpoint = NULL};
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].initial != NULL)
             (void)option_set(o, &rows[i], rows[i].initial);
-    for (int i = 1; i < argc; i++) {
-        if (!option_parse(o, argc, argv, &i))
-            return false;
+    for (size_t i = 0; i < args->given_count; i++) {
+        const struct command_given *given = &args->given[i];
+
+        if (!option_set(o, &rows[given->option], given->value))
+            return bench_error("bad value for",
+                               args->command->options[given->option].name);
     }
     return options_complete(o);
-}
-
-void
-options_help(const char *program)
-{
-    printf("usage: %s [options]\n\nDrives a queue server and measures it.\n\n", program);
-    for (size_t i = 0; i < ROWS; i++) {
-        char left[40];
-
-        snprintf(left, sizeof left, "--%s %s", rows[i].name,
-                 rows[i].value == NULL ? "" : rows[i].value);
-        printf("  %-20s %s", left, rows[i].help);
-        if (rows[i].initial != NULL)
-            printf(" Default: %s.", rows[i].initial);
-        putchar('\n');
-    }
-    printf("\nScenarios:\n\n");
-    for (int s = 0; s < SCENARIO_PREPARE; s++)
-        printf("  %-20s %s\n", scenarios[s].name, scenarios[s].help);
 }

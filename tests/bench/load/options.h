@@ -1,7 +1,11 @@
-/* options: the command line of `claimd-bench`, from one table. */
+/*
+ * options: the only command of claimd-bench (claimd/base/command.h), and the values of
+ * its options.
+ */
 #ifndef LOAD_OPTIONS_H
 #define LOAD_OPTIONS_H
 
+#include "claimd/base/command.h"
 #include "load/protocol.h"
 
 enum storm { STORM_NONE, STORM_CLAIMS, STORM_MESSAGES };
@@ -41,7 +45,6 @@ struct options {
     bool quiet;
     bool spin; /* never sleep while waiting for responses */
     bool keep; /* keep the queues and their messages */
-    bool help, version;
     struct process_list server;
 
     /* Derived from the names above. */
@@ -51,16 +54,15 @@ struct options {
     enum storm storm;
 };
 
+extern const struct command command_bench;
+
 /*
- * Reads argv[1..]. False after a message on standard error if an argument is unknown,
- * lacks its value or is out of range. Texts are borrowed from argv.
+ * Reads the arguments of command_bench. False after a message on standard error if a
+ * value is out of range, or does not fit another one. Texts are borrowed from `args`.
  */
-bool options_parse(struct options *o, int argc, char **argv);
+bool options_parse(struct options *o, const struct command_args *args);
 
 /* Writes a message to standard error. Returns false. */
 bool bench_error(const char *what, const char *why);
-
-/* Prints the help to standard output. */
-void options_help(const char *program);
 
 #endif

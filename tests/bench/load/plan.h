@@ -75,16 +75,16 @@ pace_count(const struct pace *p, int64_t end_ns)
     X(MIXED, "mixed", "posts, claims, deletes, releases and listings at random")         \
     X(DELIVERY, "delivery",                                                              \
       "producers post at --rate, workers claim, wait and delete. Measures from due to "  \
-      "claimed")                                                                         \
-    X(PREPARE, NULL, "phase: create the queues again")                                   \
-    X(FILL, NULL, "phase: post the backlog")                                             \
-    X(HOLD, NULL, "phase: claim messages and keep them")
+      "claimed")
 
 enum scenario {
 #define SCENARIO_ENUM(name, text, help) SCENARIO_##name,
     SCENARIO_LIST(SCENARIO_ENUM)
 #undef SCENARIO_ENUM
-        SCENARIO_COUNT
+        SCENARIO_PREPARE, /* phase: create the queues again */
+    SCENARIO_FILL,        /* phase: post the backlog */
+    SCENARIO_HOLD,        /* phase: claim messages and keep them */
+    SCENARIO_COUNT
 };
 
 enum delete_mode { DELETE_ONE_BY_ONE, DELETE_IN_BULK };
@@ -203,9 +203,8 @@ struct step {
     int64_t ttl;    /* of the messages (POST) or of the claim (CLAIM), seconds */
 };
 
-extern const struct scenario_text {
-    const char *name, *help; /* name NULL: a phase that the command line cannot name */
-} scenarios[SCENARIO_COUNT];
+/* NULL: a phase, which the command line cannot name. */
+extern const char *const scenario_names[SCENARIO_COUNT];
 
 /* Finds a scenario by its name on the command line. SCENARIO_COUNT if there is none. */
 enum scenario scenario_find(const char *name);

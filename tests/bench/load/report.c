@@ -113,7 +113,7 @@ report_text(const struct options *o, const struct result *r, FILE *out)
     fprintf(out,
             "%s: %s, batch %" PRId64 ", %" PRId64 " connections, %" PRId64
             " queues, backlog %" PRId64 ", ",
-            report_label(o), scenarios[o->scenario].name, o->batch, o->connections,
+            report_label(o), scenario_names[o->scenario], o->batch, o->connections,
             o->queues, o->backlog);
     if (o->rate > 0)
         fprintf(out, "open loop at %.0f requests/s, ", o->rate);
@@ -171,7 +171,7 @@ report_csv(const struct options *o, const struct result *r, FILE *out)
         fprintf(out,
                 "%s,%s,%" PRId64 ",%" PRId64 ",%.0f,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64
                 ",%.1f",
-                report_label(o), scenarios[o->scenario].name, o->batch, o->connections,
+                report_label(o), scenario_names[o->scenario], o->batch, o->connections,
                 o->rate, rows[i].name, rows[i].requests, rows[i].messages, rows[i].errors,
                 histogram_mean(rows[i].latency) / 1000.0);
         for (size_t k = 0; k < PERCENTILES; k++)
@@ -294,7 +294,7 @@ report_json(const struct options *o, const struct result *r, FILE *out)
     fprintf(out, "{\n");
     json_text("label", report_label(o), out);
     json_text("protocol", o->protocol_name, out);
-    json_text("scenario", scenarios[o->scenario].name, out);
+    json_text("scenario", scenario_names[o->scenario], out);
     json_text("endpoint", o->endpoint, out);
     fprintf(out,
             "  \"batch\": %" PRId64 ",\n  \"connections\": %" PRId64

@@ -3,8 +3,9 @@
 #include "claimd/base/buf.h"
 #include "load/connection.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 /* ------------------------------------------------------------------ one phase */
 
@@ -404,7 +405,11 @@ run_scenario(struct measurement *run, int64_t storm_ns)
     return failure == NULL || bench_error("measure", failure);
 }
 
-bool
+/*
+ * Runs all phases. False after a message on standard error. The members of *out are owned
+ * by the caller in either case.
+ */
+static bool
 run_all(const struct options *o, struct result *out)
 {
     struct measurement run = {.options = o, .result = out};
@@ -436,9 +441,54 @@ out:
     return fine;
 }
 
-void
-result_fini(struct result *r)
+/* ------------------------------------------------------------------ the command */
+
+typedef void report_fn(const struct options *o, const struct result *r, FILE *out);
+
+/* Writes a report to a file. False after a message; true if path is NULL. */
+static bool
+write_file(const char *path, report_fn *write, const struct options *o,
+           const struct result *r)
 {
-    free(r->stats);
-    free(r->series.samples);
+    FILE *out;
+    bool bad;
+
+    if (path == NULL)
+        return true;
+    out = fopen(path, "w");
+    if (out != NULL) {
+        write(o, r, out);
+        bad = ferror(out) != 0;
+        if (fclose(out) == 0 && !bad)
+            return true;
+    }
+    fprintf(stderr, "claimd-bench: cannot write %s: %s\n", path, strerror(errno));
+    return false;
+}
+
+int
+run_bench(const struct command_args *args)
+{
+    struct options options;
+    struct result result;
+    struct rlimit limit;
+    bool good;
+
+    if (!options_parse(&options, args))
+        return COMMAND_USAGE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) { /* each connection is an open file */
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* a failure shows when connecting */
+    }
+    good = run_all(&options, &result);
+    if (good) {
+        good = write_file(options.json, report_json, &options, &result);
+        good = write_file(options.csv, report_csv, &options, &result) && good;
+        if (!options.quiet)
+            report_text(&options, &result, stdout);
+    }
+    good = good && stats_errors(result.stats) == 0;
+    free(result.stats);
+    free(result.series.samples);
+    return good ? COMMAND_GOOD : COMMAND_FAILED;
 }

@@ -28,12 +28,10 @@ struct result {
 };
 
 /*
- * Runs all phases. False after a message on standard error; *out then contains the
- * measurements so far. Call result_fini() in either case.
+ * Runs command_bench. Returns its exit status: 1 if the run failed or the server refused
+ * requests, 2 if the arguments are wrong.
  */
-bool run_all(const struct options *o, struct result *out);
-
-void result_fini(struct result *r);
+int run_bench(const struct command_args *args);
 
 void report_text(const struct options *o, const struct result *r, FILE *out);
 void report_json(const struct options *o, const struct result *r, FILE *out);

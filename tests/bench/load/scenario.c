@@ -8,10 +8,10 @@
  */
 #include "load/plan.h"
 
-const struct scenario_text scenarios[SCENARIO_COUNT] = {
-#define SCENARIO_TEXT(id, text, about) {text, about},
-    SCENARIO_LIST(SCENARIO_TEXT)
-#undef SCENARIO_TEXT
+const char *const scenario_names[SCENARIO_COUNT] = {
+#define SCENARIO_NAME(id, name, text) name,
+    SCENARIO_LIST(SCENARIO_NAME)
+#undef SCENARIO_NAME
 };
 
 enum scenario
@@ -20,7 +20,7 @@ scenario_find(const char *name)
     int s = 0;
 
     while (s < SCENARIO_COUNT &&
-           (scenarios[s].name == NULL || strcmp(scenarios[s].name, name) != 0))
+           (scenario_names[s] == NULL || strcmp(scenario_names[s], name) != 0))
         s++;
     return (enum scenario)s;
 }

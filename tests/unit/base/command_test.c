@@ -8,7 +8,7 @@
 
 /* What the last run of the command got, and the messages of the last call. */
 static struct command_args got;
-static char words[128], values[2][32], common[32], *errors;
+static char words[128], values[2][32], common[32], given[64], *errors;
 static bool opened, closed;
 
 static void
@@ -27,6 +27,12 @@ run_example(const struct command_args *args)
         strcat(words, " ");
     }
     ck_assert_ptr_null(args->words[args->count]);
+    given[0] = '\0';
+    for (size_t i = 0; i < args->given_count; i++) {
+        strcat(given, args->command->options[args->given[i].option].name);
+        strcat(given, args->given[i].value);
+        strcat(given, " ");
+    }
     copy(values[0], args->values[0]);
     copy(values[1], args->values[1]);
     copy(common, args->common[0]);
@@ -63,16 +69,22 @@ static const struct command check_like = {.about = "Another one.",
                                           .misuse = COMMAND_DAMAGED,
                                           .run = run_example};
 
+static const struct command repeating = {
+    .options = {{"--limit", "N", "A number."}, {"--fail", NULL, "Fail."}},
+    .repeats = true,
+    .run = run_example};
+
 static const struct command_entry entries[] = {
     {"example", "example QUEUE", "Do something.", &example},
     {"check", "check", "Check.", &check_like},
-    {"top", "top", "Of another program.", NULL}};
+    {"top", "top", "Of another program.", NULL},
+    {"repeat", "repeat", "Do something often.", &repeating}};
 
 static const struct command_option common_options[] = {{"--url", "URL", "The server."},
                                                        {NULL, NULL, NULL}};
 
 static const struct command_program program = {.entries = entries,
-                                               .count = 3,
+                                               .count = 4,
                                                .common = common_options,
                                                .common_heading = "Connection",
                                                .open = open_example,
@@ -124,6 +136,14 @@ START_TEST(options_and_arguments_may_stand_in_any_order)
     ck_assert_str_eq(values[1], "");
     ck_assert_str_eq(common, "http://h");
     ck_assert_str_eq(errors, "");
+}
+
+START_TEST(a_command_may_take_an_option_several_times)
+{
+    ck_assert_int_eq(run("repeat", "--limit=1", "--fail", "--limit", "2", "--url=u"),
+                     COMMAND_FAILED);
+    ck_assert_str_eq(values[0], "2");
+    ck_assert_str_eq(given, "--limit1 --fail --limit2 ");
 }
 
 START_TEST(words_behind_two_dashes_are_arguments)
