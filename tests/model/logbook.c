@@ -132,6 +132,21 @@ logbook_free(struct logbook *log)
 }
 
 void
+logbook_add(struct logbook *log, struct store_change *change)
+{
+    enum { TEXT = 64, TEXTS = 4 };
+    size_t bound = record_bound(change->count, (change->count + 1) * TEXTS * TEXT), size;
+    uint8_t *record = malloc(bound);
+
+    ck_assert_ptr_nonnull(record);
+    size = record_write(record, change);
+    ck_assert_uint_gt(size, 0);
+    ck_assert_uint_le(size, bound);
+    add(log, record, size);
+    free(record);
+}
+
+void
 logbook_mark(struct logbook *log, struct store *durable)
 {
     struct mark mark = {.what = MARK_CHECKPOINT_BEGIN};

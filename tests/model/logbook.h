@@ -38,6 +38,9 @@ struct logbook {
 struct logbook *logbook_new(uint64_t first);
 void logbook_free(struct logbook *log);
 
+/* Adds a change as a record, without a reservation. Bodies and texts have 64 bytes. */
+void logbook_add(struct logbook *log, struct store_change *change);
+
 /* Adds the used-up numbers of the store. */
 void logbook_mark(struct logbook *log, struct store *durable);
 

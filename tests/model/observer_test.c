@@ -1,47 +1,457 @@
 /*
- * A store appends each change to its log once and in order (store/log.h), so a replica
- * made of these changes is at any time what the store shows. A change that the log
- * refuses has not happened. An operation waits for the changes that it has seen.
+ * A store appends each change to its log once and in order (store/log.h). A change that
+ * the log refuses has not happened. An operation waits for the changes that it has seen.
+ *
+ * The log of these tests checks each reservation and each change, and keeps the changes.
+ * A second engine replays them, and must show the same as the store (model/same.h).
  */
-#include "model/replica.h"
+#include "model/logbook.h"
+#include "model/same.h"
+#include "model/story.h"
 #include "support/finishing.h"
 #include "support/patient.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+enum { KEYS = 256 };
+
+/* An Idempotency-Key in the log. */
+struct logged_key {
+    uint32_t tag;
+    struct store_key_record record;
+};
+
+/* What the changes say of a queue. */
+struct logged_queue {
+    bool there, transient;
+    size_t messages;
+    uint64_t lsn; /* of the latest change of a queue of this address */
+};
+
+struct observer {
+    struct store_log log; /* first */
+    struct logbook *kept; /* owned: the changes */
+    struct logged_queue queues[STORY_QUEUES];
+    uint64_t lsn;                         /* of the latest change */
+    struct logged_key keys[KEYS];         /* the latest ones, a ring */
+    uint64_t key_count;                   /* ever logged */
+    uint64_t lone_keys;                   /* without their effects in the same group */
+    unsigned granted[STORE_CHANGE_KINDS]; /* reservations that the store must use */
+    size_t reserved[STORE_CHANGE_KINDS];  /* messages of these */
+    size_t set_aside; /* all reservations, less those that were used or returned */
+    uint64_t changes; /* but for expiries */
+    uint64_t recorded[STORE_CHANGE_KINDS], recorded_transient;
+    uint64_t flushed; /* LSN when it was flushed last */
+    struct random *random;
+    unsigned refuse;  /* percent */
+    bool refused;     /* in the operation under way */
+    struct mem *mem;  /* of the store */
+    uint64_t failing; /* the attempt of `mem` that is to fail; 0: none */
+};
 
 struct history {
     struct story story;
-    struct replica r;
+    struct observer o;
     unsigned fail_memory; /* percent */
 };
+
+/* ---------------------------------------------------------------------- reservations */
+
+/* The store must return the reservations that it has not used, and may not use them
+ * later. */
+static void
+forget_grants(struct observer *o)
+{
+    memset(o->granted, 0, sizeof(o->granted));
+    memset(o->reserved, 0, sizeof(o->reserved));
+}
+
+/* An allocation does not notify the log when it fails. So the log asks first in each
+ * call. */
+static void
+notice_failed_allocation(struct observer *o)
+{
+    if (o->failing == 0 || mem_attempts(o->mem) < o->failing)
+        return;
+    o->failing = 0;
+    forget_grants(o);
+}
+
+/* The nth allocation of the store from now on fails; 0: none does. */
+static void
+fail_nth(struct observer *o, uint64_t nth)
+{
+    notice_failed_allocation(o);
+    o->failing = nth == 0 ? 0 : mem_attempts(o->mem) + nth;
+    mem_fail_nth(o->mem, nth);
+}
+
+/*
+ * Ends a step. The store has used or returned each reservation. If an allocation or a
+ * reservation fails, it must return those before it. It must use all others, unless it
+ * refused the operation (`is_refused`).
+ */
+static void
+end_step(struct observer *o, bool is_refused)
+{
+    notice_failed_allocation(o);
+    ck_assert_uint_eq(o->set_aside, 0);
+    for (size_t i = 0; i < STORE_CHANGE_KINDS; i++)
+        ck_assert_msg(o->granted[i] == 0 || is_refused,
+                      "%u changes of kind %zu were granted in vain", o->granted[i], i);
+    forget_grants(o);
+    o->refused = false;
+}
+
+static bool
+is_expiry(enum store_change_kind kind)
+{
+    return kind == STORE_CHANGE_EXPIRED || kind == STORE_CHANGE_DELAY_OVER ||
+           kind == STORE_CHANGE_CLAIM_OVER;
+}
+
+static enum status
+reserve(struct store_log *log, enum store_change_kind kind, bool checkpoint, size_t count,
+        size_t bytes, size_t *reserved)
+{
+    struct observer *o = (struct observer *)log;
+
+    (void)bytes;
+    ck_assert(!is_expiry(kind) && !checkpoint);
+    notice_failed_allocation(o);
+    if (random_chance(o->random, o->refuse)) {
+        o->refused = true;
+        forget_grants(o);
+        return ST_UNAVAILABLE;
+    }
+    o->granted[kind]++;
+    o->reserved[kind] += count;
+    o->set_aside++;
+    ++*reserved;
+    return ST_OK;
+}
+
+static void
+unreserve(struct store_log *log, size_t reserved)
+{
+    struct observer *o = (struct observer *)log;
+
+    notice_failed_allocation(o);
+    ck_assert_uint_le(reserved, o->set_aside);
+    o->set_aside -= reserved;
+}
+
+static void
+use_reservation(struct observer *o, const struct store_change *change, size_t *reserved)
+{
+    ck_assert_uint_gt(*reserved, 0);
+    --*reserved;
+    o->set_aside--;
+    ck_assert_uint_gt(o->granted[change->kind], 0);
+    o->granted[change->kind]--;
+    ck_assert_uint_le(change->count, o->reserved[change->kind]);
+    o->reserved[change->kind] -= change->count;
+}
+
+/* ---------------------------------------------------------------------- changes */
+
+static struct logged_queue *
+queue_of(struct observer *o, const struct store_queue *where)
+{
+    return &o->queues[story_index(where)];
+}
+
+/* Each change but the first is of queues that exist, and says whether they are transient.
+ * A transient queue is logged again when it gets more numbers. */
+static void
+check_queues(struct observer *o, const struct store_change *change)
+{
+    struct logged_queue *q = queue_of(o, &change->queue);
+
+    if (change->kind == STORE_CHANGE_QUEUE) {
+        ck_assert(!q->there || q->transient);
+        q->there = true;
+        q->transient = change->metadata->settings.transient;
+    }
+    ck_assert(q->there);
+    ck_assert_int_eq(change->transient, q->transient);
+    q->there = change->kind != STORE_CHANGE_QUEUE_GONE;
+    if (change->kind != STORE_CHANGE_MOVE)
+        return;
+    q = queue_of(o, &change->target);
+    ck_assert(q->there);
+    ck_assert_int_eq(change->target_transient, q->transient);
+}
+
+/* Fails without the id of the message (engine/ident.h). An original id is from another
+ * queue. */
+static void
+check_id(const struct store_message_record *m, uint32_t tag)
+{
+    char id[STORE_ID_CAP];
+
+    (void)snprintf(id, sizeof(id), "%08" PRIx32 "%016" PRIx64, tag, m->number);
+    if (!m->original_id && strcmp(id, m->id.text) != 0)
+        ck_abort_msg("message %" PRIu64 " has the id %s", m->number, m->id.text);
+}
+
+/* A change has as many messages as it says, with their ids. */
+static void
+check_messages(struct store_change change)
+{
+    const bool moves = change.kind == STORE_CHANGE_MOVE;
+    const size_t count = change.count;
+    struct store_message_record m;
+    size_t shown = 0;
+
+    for (; change.next(&change, &m); shown++)
+        check_id(&m, moves ? change.target_tag : change.tag);
+    if (change.kind == STORE_CHANGE_DETAILS) /* of those that have some */
+        ck_assert(0 < shown && shown <= count);
+    else
+        ck_assert_uint_eq(shown, count);
+}
+
+/* No effect has a key that was there within the window: one key, one effect. */
+static void
+check_key(struct observer *o, const struct store_change *change)
+{
+    const struct store_key_record *record = change->key;
+
+    for (size_t i = 0; i < KEYS && i < o->key_count; i++) {
+        const struct logged_key *k = &o->keys[i];
+
+        if (k->tag == change->tag && k->record.key.hash[0] == record->key.hash[0])
+            ck_assert_int_ge(record->made_ms, k->record.made_ms + FIXTURE_KEY_S * 1000);
+    }
+    o->keys[o->key_count++ % KEYS] = (struct logged_key){change->tag, *record};
+    ck_assert_int_eq(record->made_ms, change->now_ms);
+    ck_assert_int_eq(record->kind == STORE_KEY_POP, change->count > 0);
+}
+
+/* A message leaves its queue once. */
+static void
+count_messages(struct observer *o, const struct store_change *change)
+{
+    size_t *messages = &queue_of(o, &change->queue)->messages;
+
+    switch (change->kind) {
+    case STORE_CHANGE_POST:
+        *messages += change->count;
+        return;
+    case STORE_CHANGE_MOVE:
+        queue_of(o, &change->target)->messages += change->count;
+        break;
+    case STORE_CHANGE_DELETE:
+    case STORE_CHANGE_EXPIRED:
+        break;
+    case STORE_CHANGE_PURGE:
+    case STORE_CHANGE_QUEUE_GONE:
+        *messages = 0;
+        return;
+    default:
+        return;
+    }
+    ck_assert_uint_le(change->count, *messages);
+    *messages -= change->count;
+}
+
+static bool
+next_none(struct store_change *change, struct store_message_record *out)
+{
+    (void)change, (void)out;
+    return false;
+}
+
+/*
+ * Keeps a change in a form in which its replay shows each error in it. Expiries become
+ * changes of a client, so that nothing has to expire in the replay. A change that ends or
+ * renews a claim concerns only the messages that it names.
+ */
+static void
+keep_change(struct observer *o, struct store_change change)
+{
+    struct store_change end = change;
+
+    change.transient = change.target_transient = false;
+    switch (change.kind) {
+    case STORE_CHANGE_KEY:
+        return;
+    case STORE_CHANGE_EXPIRED:
+        change.kind = STORE_CHANGE_DELETE;
+        break;
+    case STORE_CHANGE_RELEASE:
+    case STORE_CHANGE_CLAIM_OVER:
+    case STORE_CHANGE_DELAY_OVER:
+        change.kind = STORE_CHANGE_RETRY;
+        break;
+    case STORE_CHANGE_RENEW: /* it ends, and holds these */
+        end.transient = false;
+        end.kind = STORE_CHANGE_RELEASE;
+        end.count = 0;
+        end.next = next_none;
+        logbook_add(o->kept, &end);
+        break;
+    default:
+        break;
+    }
+    logbook_add(o->kept, &change);
+}
+
+/* Returns its LSN; 0: no response waits for it. */
+static uint64_t
+append_one(struct observer *o, const struct store_change *change, size_t *reserved)
+{
+    o->recorded[change->kind]++;
+    o->recorded_transient += change->transient;
+    o->changes += !is_expiry(change->kind);
+    check_queues(o, change);
+    check_messages(*change);
+    if (change->kind == STORE_CHANGE_KEY)
+        check_key(o, change);
+    count_messages(o, change);
+    keep_change(o, *change);
+    if (record_type_of(change) == 0)
+        return 0;
+    use_reservation(o, change, reserved);
+    queue_of(o, &change->queue)->lsn = ++o->lsn;
+    if (change->kind == STORE_CHANGE_MOVE)
+        queue_of(o, &change->target)->lsn = o->lsn;
+    return o->lsn;
+}
+
+static uint64_t
+append(struct store_log *log, struct store_change *change, size_t *reserved)
+{
+    struct observer *o = (struct observer *)log;
+    uint64_t lsn = 0;
+
+    notice_failed_allocation(o);
+    o->lone_keys += change->kind == STORE_CHANGE_KEY;
+    for (; change != NULL; change = change->then) {
+        uint64_t its = append_one(o, change, reserved);
+
+        lsn = its != 0 ? its : lsn;
+    }
+    return lsn;
+}
+
+static void
+flush(struct store_log *log)
+{
+    struct observer *o = container_of(log, struct observer, log);
+
+    o->flushed = o->lsn;
+}
+
+/* ---------------------------------------------------------------------- comparing */
+
+/* What is in a queue. */
+struct contents {
+    enum status st;
+    uint64_t messages, claimed, delayed;
+};
+
+static struct contents
+contents_of(struct store *store, int64_t now_ms, size_t queue)
+{
+    const struct store_queue where = story_queue(queue);
+    struct store_batch prompt = STORE_BATCH_INIT;
+    struct store_filter filter = {.include_claimed = true};
+    struct store_stats stats = {0};
+    struct contents c = {.st =
+                             store_queue_stats(store, STORE_AT(now_ms), &where, &stats)};
+
+    filter.limit = stats.total + 1;
+    ck_assert_status(
+        store_message_list(store, STORE_AT(now_ms), &where, &filter, &prompt), ST_OK);
+    c.messages = stats.total;
+    c.claimed = stats.claimed;
+    c.delayed = stats.total - prompt.count;
+    store_batch_release(&prompt);
+    return c;
+}
+
+/* All that was due in the store was logged: the replay has it before its time passes. */
+static void
+compare_contents(const struct history *h, struct store *replayed)
+{
+    for (size_t i = 0; i < STORY_QUEUES; i++) {
+        struct contents a = contents_of(h->story.f.store, h->story.f.now_ms, i);
+        struct contents b = contents_of(replayed, START_MS, i);
+
+        ck_assert_status(b.st, a.st);
+        ck_assert_uint_eq(a.messages, h->o.queues[i].messages);
+        ck_assert_uint_eq(a.messages, b.messages);
+        ck_assert_uint_eq(a.claimed, b.claimed);
+        ck_assert_uint_eq(a.delayed, b.delayed);
+    }
+}
+
+/* Everything that is due happens, and is logged. */
+static void
+expire(struct history *h)
+{
+    const unsigned refuse = h->o.refuse;
+    int64_t next_ms;
+
+    h->o.refuse = 0;
+    do
+        store_housekeep(h->story.f.store, h->story.f.now_ms, &next_ms);
+    while (next_ms <= h->story.f.now_ms);
+    h->o.refuse = refuse;
+}
+
+static void
+compare(struct history *h)
+{
+    struct mem *mem = mem_new(0);
+    struct engine_config config = fixture_config(mem);
+    struct store *store;
+
+    expire(h);
+    ck_assert_status(engine_open(&config, &store), ST_OK);
+    ck_assert_status(logbook_replay(h->o.kept, store), ST_OK);
+    ck_assert_status(store_replay_end(store, START_MS), ST_OK);
+    store = patient_open(store);
+    compare_contents(h, store);
+    (void)expect_same_transient(h->story.f.store, store, h->story.f.now_ms,
+                                story_projects);
+    store_close(store);
+    ck_assert_uint_eq(mem_used(mem), 0);
+    mem_destroy(mem);
+}
+
+/* ---------------------------------------------------------------------- histories */
 
 static void
 step(struct history *h)
 {
     struct store_op op;
     size_t queue = story_below(&h->story, STORY_QUEUES);
-    uint64_t changes = h->r.changes, moves = h->r.recorded[STORE_CHANGE_MOVE];
+    uint64_t changes = h->o.changes, moves = h->o.recorded[STORE_CHANGE_MOVE];
     enum status st;
 
     story_move_time(&h->story); /* dead letters may move */
-    replica_end_step(&h->r, false);
+    end_step(&h->o, false);
     op = (struct store_op){.now_ms = h->story.f.now_ms};
     if (random_chance(&h->story.random, h->fail_memory))
-        replica_fail_nth(&h->r, 1 + story_below(&h->story, 12));
+        fail_nth(&h->o, 1 + story_below(&h->story, 12));
     st = story_operate(&h->story, &op, queue);
-    replica_fail_nth(&h->r, 0);
+    fail_nth(&h->o, 0);
     ck_assert(store_audit(h->story.f.store));
     if (st == ST_UNAVAILABLE)
-        ck_assert(h->r.refused);
+        ck_assert(h->o.refused);
     /* But for dead letters, which may have moved, a refusal changes nothing. */
-    if (st != ST_OK && moves == h->r.recorded[STORE_CHANGE_MOVE])
-        ck_assert_uint_eq(changes, h->r.changes);
-    ck_assert_uint_le(op.lsn, h->r.lsn);
+    if (st != ST_OK && moves == h->o.recorded[STORE_CHANGE_MOVE])
+        ck_assert_uint_eq(changes, h->o.changes);
+    ck_assert_uint_le(op.lsn, h->o.lsn);
     if (st != ST_NO_MEMORY) /* which it may have said before it saw anything */
-        ck_assert_msg(op.lsn >= h->r.seen[queue],
+        ck_assert_msg(op.lsn >= h->o.queues[queue].lsn,
                       "at %" PRIu64 " it has seen %" PRIu64 ": %s", op.lsn,
-                      h->r.seen[queue], status_name(st));
-    replica_end_step(&h->r, st != ST_OK);
+                      h->o.queues[queue].lsn, status_name(st));
+    end_step(&h->o, st != ST_OK);
 }
 
 static void
@@ -49,17 +459,31 @@ open_observed(struct history *h, uint64_t seed)
 {
     struct engine_config config;
 
-    memset(&h->story, 0, sizeof(h->story));
-    h->fail_memory = 0;
+    memset(h, 0, sizeof(*h));
     h->story.f.now_ms = START_MS;
     h->story.f.mem = mem_new(0);
     config = fixture_config(h->story.f.mem);
-    config.log = &h->r.observer;
+    config.log = &h->o.log;
     h->story.random.state = seed;
-    replica_init(&h->r, &h->story.random, h->story.f.mem);
+    h->o = (struct observer){
+        .log = {.reserve = reserve,
+                .append = append,
+                .unreserve = unreserve,
+                .flush = flush},
+        .kept = logbook_new(1),
+        .random = &h->story.random,
+        .mem = h->story.f.mem,
+    };
     ck_assert_status(engine_open(&config, &h->story.f.store), ST_OK);
     h->story.f.store = patient_open(h->story.f.store);
     h->story.f.queue = story_queue(0);
+}
+
+static void
+close_observed(struct history *h)
+{
+    fixture_close(&h->story.f);
+    logbook_free(h->o.kept);
 }
 
 /* The first kind of change that no history had; STORE_CHANGE_KINDS: they had all. STATE
@@ -94,27 +518,27 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
          ((missing_kind(recorded) < STORE_CHANGE_KINDS || recorded_transient == 0) &&
           done < operations + MORE * HISTORY);) {
         open_observed(&h, random_next(&seeds));
-        h.r.refuse = refuse;
+        h.o.refuse = refuse;
         h.fail_memory = fail_memory;
         for (uint64_t i = 1; i <= HISTORY; i++, done++) {
             step(&h);
-            if (i % 10 == 0)
-                replica_compare(&h.story.f, &h.r);
+            if (i % 50 == 0)
+                compare(&h);
         }
-        replica_compare(&h.story.f, &h.r);
+        compare(&h);
         for (size_t i = 0; i < STORE_CHANGE_KINDS; i++)
-            recorded[i] += h.r.recorded[i];
+            recorded[i] += h.o.recorded[i];
         if (refuse == 0)
-            ck_assert_uint_eq(h.r.lone_keys, 0);
-        recorded_transient += h.r.recorded_transient;
-        fixture_close(&h.story.f);
+            ck_assert_uint_eq(h.o.lone_keys, 0);
+        recorded_transient += h.o.recorded_transient;
+        close_observed(&h);
     }
     ck_assert_msg(missing_kind(recorded) == STORE_CHANGE_KINDS,
                   "no history had a change of kind %zu", missing_kind(recorded));
     ck_assert_uint_gt(recorded_transient, 0);
 }
 
-START_TEST(a_replica_of_the_changes_is_what_the_engine_shows)
+START_TEST(a_replay_of_the_changes_shows_what_the_engine_shows)
 {
     run("observer", 0, 0);
 }
@@ -145,15 +569,15 @@ finish_without_memory(struct history *h, uint64_t nth, struct finishing *g,
     then_delete(g, 1);
     then_release(g, 2, 0, "busy");
     then_post(g, "c", 1);
-    replica_end_step(&h->r, false);
-    replica_fail_nth(&h->r, nth);
+    end_step(&h->o, false);
+    fail_nth(&h->o, nth);
     nth += mem_attempts(f->mem);
     *st = finish(f, g);
     failed = mem_attempts(f->mem) >= nth;
-    replica_fail_nth(&h->r, 0);
-    replica_end_step(&h->r, *st != ST_OK);
-    replica_compare(f, &h->r);
-    fixture_close(f);
+    fail_nth(&h->o, 0);
+    end_step(&h->o, *st != ST_OK);
+    compare(h);
+    close_observed(h);
     return failed;
 }
 
@@ -214,11 +638,11 @@ LOOP_TEST(a_finish_reserves_the_numbers_of_its_post_and_of_its_dead_letters, 2)
     g = finishing_of(f, take(f, 1));
     then_release(&g, 1, 0, "busy");
     then_post(&g, "c", 1);
-    replica_end_step(&h.r, false);
+    end_step(&h.o, false);
     ck_assert_status(finish(f, &g), ST_OK);
     ck_assert(g.items[0].exhausted);
-    replica_end_step(&h.r, false);
-    fixture_close(f);
+    end_step(&h.o, false);
+    close_observed(&h);
 }
 
 START_TEST(a_list_of_queues_waits_for_what_it_shows)
@@ -235,20 +659,20 @@ START_TEST(a_list_of_queues_waits_for_what_it_shows)
         op = (struct store_op){.now_ms = h.story.f.now_ms};
         ck_assert_status(store_queue_list(h.story.f.store, &op, &page, &queues), ST_OK);
         ck_assert_uint_eq(queues.count, (size_t)i + 1);
-        ck_assert_uint_eq(op.lsn, h.r.lsn);
+        ck_assert_uint_eq(op.lsn, h.o.lsn);
         store_queues_release(&queues);
     }
     delete_queue(&h.story.f); /* that something has gone is seen, too */
     op = (struct store_op){.now_ms = h.story.f.now_ms};
     ck_assert_status(store_queue_list(h.story.f.store, &op, &page, &queues), ST_OK);
-    ck_assert_uint_eq(op.lsn, h.r.lsn);
+    ck_assert_uint_eq(op.lsn, h.o.lsn);
     store_queues_release(&queues);
     post(&h.story.f, 1);
     op = (struct store_op){.now_ms = h.story.f.now_ms};
     ck_assert_status(store_totals(h.story.f.store, &op, &(struct store_totals){0}),
                      ST_OK);
-    ck_assert_uint_eq(op.lsn, h.r.lsn);
-    fixture_close(&h.story.f);
+    ck_assert_uint_eq(op.lsn, h.o.lsn);
+    close_observed(&h);
 }
 
 START_TEST(an_operation_flushes_unless_the_caller_does_it_later)
@@ -265,14 +689,14 @@ START_TEST(an_operation_flushes_unless_the_caller_does_it_later)
     ck_assert_status(
         store_message_post(h.story.f.store, &op, &h.story.f.queue, &one, &id), ST_OK);
     ck_assert_uint_eq(op.lsn, 2);
-    ck_assert_uint_eq(h.r.flushed, 0);
-    store_log_flush(&h.r.observer);
-    ck_assert_uint_eq(h.r.flushed, 2);
+    ck_assert_uint_eq(h.o.flushed, 0);
+    store_log_flush(&h.o.log);
+    ck_assert_uint_eq(h.o.flushed, 2);
     op.flush_later = false;
     ck_assert_status(
         store_message_post(h.story.f.store, &op, &h.story.f.queue, &one, &id), ST_OK);
-    ck_assert_uint_eq(h.r.flushed, 3);
-    fixture_close(&h.story.f);
+    ck_assert_uint_eq(h.o.flushed, 3);
+    close_observed(&h);
 }
 
 START_TEST(an_operation_without_changes_waits_for_no_commit)
@@ -296,5 +720,5 @@ START_TEST(an_operation_without_changes_waits_for_no_commit)
                                        &(struct store_stats){0}),
                      ST_OK);
     ck_assert_uint_eq(op.lsn, 2); /* the queue, and its message */
-    fixture_close(&h.story.f);
+    close_observed(&h);
 }

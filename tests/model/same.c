@@ -8,6 +8,7 @@ enum { PAGE = 100, NAME_MAX_BYTES = 64 };
 struct both {
     struct store *a, *b;
     int64_t now_ms;
+    bool with_transient; /* b has the contents of transient queues */
     struct store_queue queue;
     uint64_t queues, messages, claimed; /* of b */
 };
@@ -256,7 +257,7 @@ same_subscriptions(const struct both *s, bool transient)
 static void
 same_queue(struct both *s)
 {
-    bool transient = same_metadata(s);
+    bool transient = same_metadata(s) && !s->with_transient;
     struct store_stats a = stats_of(s->a, s), b = stats_of(s->b, s);
 
     s->queues++;
@@ -311,11 +312,9 @@ same_totals(const struct both *s)
     ck_assert_uint_eq(b.claimed, s->claimed);
 }
 
-size_t
-expect_same(struct store *first, struct store *second, int64_t now_ms,
-            const char *const *projects)
+static size_t
+same_stores(struct both s, const char *const *projects)
 {
-    struct both s = {.a = first, .b = second, .now_ms = now_ms};
     char name[NAME_MAX_BYTES];
 
     for (; *projects != NULL; projects++) {
@@ -325,7 +324,22 @@ expect_same(struct store *first, struct store *second, int64_t now_ms,
             continue;
     }
     same_totals(&s);
-    ck_assert(store_audit(first));
-    ck_assert(store_audit(second));
+    ck_assert(store_audit(s.a));
+    ck_assert(store_audit(s.b));
     return s.messages;
+}
+
+size_t
+expect_same(struct store *a, struct store *b, int64_t now_ms, const char *const *projects)
+{
+    return same_stores((struct both){.a = a, .b = b, .now_ms = now_ms}, projects);
+}
+
+size_t
+expect_same_transient(struct store *a, struct store *b, int64_t now_ms,
+                      const char *const *projects)
+{
+    return same_stores(
+        (struct both){.a = a, .b = b, .now_ms = now_ms, .with_transient = true},
+        projects);
 }

@@ -15,6 +15,10 @@
 size_t expect_same(struct store *a, struct store *b, int64_t now_ms,
                    const char *const *projects);
 
+/* The same, but a transient queue has equal contents in both stores. */
+size_t expect_same_transient(struct store *a, struct store *b, int64_t now_ms,
+                             const char *const *projects);
+
 /* Are these details the same? NULL: there are none. */
 bool details_same(const struct store_details *a, const struct store_details *b);
 

@@ -1229,7 +1229,7 @@ MUTANTS = [
        "        return ST_OK;")]),
     ("KEY_LOGGED_APART",
      "a key and its effect are two changes of the log",
-     "model/observer_test: a_replica_of_the_changes_is_what_the_engine_shows",
+     "model/observer_test: a_replay_of_the_changes_shows_what_the_engine_shows",
      [("engine/keyed.c",
        "    k->grouped = has_log(sh->core) && sh->group == NULL;",
        "    k->grouped = has_log(sh->core) && sh->group == NULL && !MUTANT(KEY_LOGGED_APART);")]),
