@@ -137,7 +137,7 @@ class Words(unittest.TestCase):
             self.assertRegex(known, r"(?m)^ +%s\b" % option)
 
     def test_workflows_are_well_formed(self):
-        """package/recipes_test runs them, by hand."""
+        """e2e/package/recipes_test.py runs them, by hand."""
         documents = [yaml.safe_load(block) for block in examples.blocks(page(), "yaml")]
         workflow, = [document for document in documents if "jobs" in document]
         self.assertEqual(set(workflow["jobs"]), {"python", "node"})

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Writes the seeds of the target `requests`: each transcript of the contract as one input.
 
-    seeds_from_transcripts.py           from tests/contract/transcripts to tests/fuzz/corpus
+    seeds_from_transcripts.py           from tests/api/contract/transcripts to tests/fuzz/corpus
 
 Ids that a transcript captures are named by the order in which they are seen ("@m0" is the
 first message, see known_ids.h). Run it again when transcripts were added.
@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-CONTRACT = HERE.parent / "contract"
+CONTRACT = HERE.parent / "api" / "contract"
 sys.path.insert(0, str(CONTRACT))
 
 import patterns  # noqa: E402

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../.."))
 SUM = "0" * 64
 # These take the place of programs. After it has looked at the folder, the script finds changes in the tree, and ends.
 STANDINS = {"id": "echo 0", "git": "echo changes"}

@@ -1,4 +1,4 @@
-#include "linear/operation.h"
+#include "model/linear/operation.h"
 
 #include <inttypes.h>
 #include <stdio.h>

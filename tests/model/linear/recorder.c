@@ -1,6 +1,6 @@
-#include "linear/recorder.h"
+#include "model/linear/recorder.h"
 
-#include "linear/client.h"
+#include "model/linear/client.h"
 #include "support/random.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "linear/seen_order.h"
+#include "model/linear/seen_order.h"
 
 #include <string.h>
 

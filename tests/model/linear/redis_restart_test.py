@@ -15,7 +15,7 @@ import pathlib
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 
 from mortal import REFUSED, Killed, check  # noqa: E402
 from redis_nodes import Node  # noqa: E402

@@ -2,7 +2,7 @@
  * The checker itself: it takes histories that a correct server could have had, and
  * refuses those that break a promise.
  */
-#include "linear/search.h"
+#include "model/linear/search.h"
 #include "support/check_main.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
- * The model of the search (linear/model.h) is small and fast. The twin is its reference:
- * in random histories of one thread the model accepts each response of the twin, and no
- * other response, and says what the twin does with a request.
+ * The model of the search (model/linear/model.h) is small and fast. The twin is its
+ * reference. In random histories of one thread the model accepts each response of the
+ * twin, and no other response, and says what the twin does with a request.
  */
-#include "linear/model.h"
+#include "model/linear/model.h"
 #include "support/delete.h"
 #include "support/finishing.h"
 #include "support/random.h"

@@ -1,4 +1,4 @@
-#include "linear/client.h"
+#include "model/linear/client.h"
 
 #include "claimd/base/clock.h"
 

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
+TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../..")
 NUMBERS = {"bookworm": 12, "trixie": 13}
 
 # apt fetches these packages while there is a network. Tests install them without.

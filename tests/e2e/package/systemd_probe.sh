@@ -3,7 +3,7 @@
 # the lines below run in it. Ends with "all is well", or tells what is not. Needs root, and a kernel
 # that lets systemd-nspawn boot something; scripts/test does without.
 #
-#   tests/package/systemd_probe.sh ROOT PACKAGE
+#   tests/e2e/package/systemd_probe.sh ROOT PACKAGE
 set -euo pipefail
 root=$(readlink -f "$1")
 

@@ -27,7 +27,7 @@ import unittest
 ROOT, PACKAGE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 del sys.argv[1:3]
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../support"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../support"))
 
 from keystone import Keystone  # noqa: E402
 

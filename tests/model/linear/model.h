@@ -5,7 +5,7 @@
 #ifndef TESTS_LINEAR_MODEL_H
 #define TESTS_LINEAR_MODEL_H
 
-#include "linear/operation.h"
+#include "model/linear/operation.h"
 
 /* Unused places are zero, so that equal states are equal bytes. */
 struct model {

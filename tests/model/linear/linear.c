@@ -14,10 +14,10 @@
  * so every round ends with histories that were judged.
  *
  * With KILLS the server dies so often in each round, at the hands of who started this
- * (linear/recorder.h), and what it has said must hold on.
+ * (model/linear/recorder.h), and what it has said must hold on.
  */
-#include "linear/recorder.h"
-#include "linear/search.h"
+#include "model/linear/recorder.h"
+#include "model/linear/search.h"
 
 #include <inttypes.h>
 #include <stdio.h>

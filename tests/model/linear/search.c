@@ -1,8 +1,8 @@
-#include "linear/search.h"
+#include "model/linear/search.h"
 
 #include "claimd/base/hash.h"
-#include "linear/model.h"
-#include "linear/seen_order.h"
+#include "model/linear/model.h"
+#include "model/linear/seen_order.h"
 
 #include <stdlib.h>
 #include <string.h>

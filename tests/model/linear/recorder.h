@@ -22,7 +22,7 @@
 #ifndef TESTS_LINEAR_RECORDER_H
 #define TESTS_LINEAR_RECORDER_H
 
-#include "linear/operation.h"
+#include "model/linear/operation.h"
 
 struct recording {
     const char *host;

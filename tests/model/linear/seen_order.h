@@ -8,7 +8,7 @@
 #ifndef TESTS_LINEAR_SEEN_ORDER_H
 #define TESTS_LINEAR_SEEN_ORDER_H
 
-#include "linear/operation.h"
+#include "model/linear/operation.h"
 
 /* Bit n - 1 stands for message n. */
 struct seen_order {

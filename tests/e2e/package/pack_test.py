@@ -3,7 +3,7 @@
 
     pack_test.py CMAKE BUILD
 
-scripts/release makes them from programs of its own. tests/package/release_test.py installs those in bare Debians.
+scripts/release makes them from programs of its own. tests/e2e/package/release_test.py installs those in bare Debians.
 """
 
 import base64
@@ -23,7 +23,7 @@ import zipfile
 CMAKE, BUILD = sys.argv[1:3]
 del sys.argv[1:3]
 HERE = os.path.dirname(os.path.realpath(__file__))
-TOP = os.path.realpath(os.path.join(HERE, "../.."))
+TOP = os.path.realpath(os.path.join(HERE, "../../.."))
 PACKAGING = os.path.join(TOP, "scripts/packaging")
 VERSION, EPOCH = "1.2.3-rc.4", 1700000000
 ARCH = subprocess.check_output(["dpkg", "--print-architecture"], text=True).strip()

@@ -1,4 +1,4 @@
-#include "linear/model.h"
+#include "model/linear/model.h"
 
 #include <string.h>
 

@@ -28,7 +28,7 @@
 #ifndef TESTS_LINEAR_SEARCH_H
 #define TESTS_LINEAR_SEARCH_H
 
-#include "linear/operation.h"
+#include "model/linear/operation.h"
 
 enum { SEARCH_STEPS_MAX = 2000000 };
 
