@@ -1,3 +1,7 @@
+/*
+ * Finish and redrive on both sides of a pair: calls the twin and the store under test,
+ * and compares their results. Declared in model/pair.h. pair.c has the other operations.
+ */
 #include "model/pair_private.h"
 
 #include <inttypes.h>

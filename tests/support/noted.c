@@ -1,3 +1,8 @@
+/*
+ * Notes the line of a test that calls a helper, for messages of failed assertions.
+ * Declared in check_main.h. check_main.c has a main(), and the simulation and the fuzz
+ * targets use the helpers without it.
+ */
 #include "support/check_main.h"
 
 #include <string.h>

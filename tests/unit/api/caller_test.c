@@ -1,3 +1,8 @@
+/*
+ * Which spellings of Client-ID, X-Project-ID, queue name, Accept and Content-Type claimd
+ * accepts (docs/api.md 3.2 to 3.5), header by header. tests/api/checks_test.c has the
+ * order of these checks in a request. Read src/api/caller.h next.
+ */
 #include "api/caller.h"
 #include "support/check_main.h"
 

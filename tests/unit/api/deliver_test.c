@@ -1,3 +1,8 @@
+/*
+ * A response never contains an encrypted body: if a body was not decrypted, the request
+ * fails. These tests call src/api/handlers/deliver.h, because only a broken Redis returns
+ * such messages.
+ */
 #include "api/handlers/deliver.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,8 @@
+/*
+ * Which values of the header Host a server without authentication allows (docs/api.md
+ * 15.1), so that a page of another site cannot reach it through DNS rebinding. Declared
+ * in claimd/api/api.h.
+ */
 #include "claimd/api/api.h"
 
 #include "support/check_main.h"

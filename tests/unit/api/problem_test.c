@@ -1,3 +1,7 @@
+/*
+ * Every error status has a title in the error document (docs/api.md 4.2 to 4.4), and a
+ * description where the specification has one. Read src/api/problem.h next.
+ */
 #include "api/problem.h"
 #include "support/arena_fixture.h"
 

@@ -1,3 +1,8 @@
+/*
+ * The limits of a project (docs/api.md 16): requests per second, connections and
+ * long-polling requests. The tests call src/api/quota.h with times of their own.
+ * tests/api/quota_test.c tests the responses.
+ */
 #include "api/quota.h"
 
 #include "claimd/base/mem.h"

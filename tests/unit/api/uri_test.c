@@ -1,3 +1,7 @@
+/*
+ * An href in a response is percent-encoded, so that a client can send it back as it is.
+ * The encoder is in src/api/wire/query.h.
+ */
 #include "api/wire/query.h"
 #include "support/arena_fixture.h"
 

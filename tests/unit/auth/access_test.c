@@ -1,3 +1,8 @@
+/*
+ * Which caller a token, a certificate or a Keystone token identifies, and what the caller
+ * may do (docs/api.md 15). A list of tokens is replaced as a whole, with its policy, or
+ * not at all. Read claimd/auth/access.h next.
+ */
 #include "claimd/auth/access.h"
 #include "support/arena_fixture.h"
 #include "support/fake_keystone.h"

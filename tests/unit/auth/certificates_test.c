@@ -1,3 +1,7 @@
+/*
+ * The file that maps client certificates to users (docs/api.md 15.3): its lines, their
+ * order, and the error for each invalid line. Declared in claimd/auth/token_line.h.
+ */
 #include "claimd/auth/token_line.h"
 
 #include "support/arena_fixture.h"

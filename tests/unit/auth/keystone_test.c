@@ -1,3 +1,8 @@
+/*
+ * Caching of Keystone tokens (docs/api.md 15.6): how long a result is used, which entries
+ * are evicted, and how requests wait in fibers for one verification. fake_keystone
+ * responds instead of a network. Read claimd/auth/keystone.h next.
+ */
 #include "claimd/auth/keystone.h"
 
 #include "claimd/base/fiber.h"

@@ -1,3 +1,8 @@
+/*
+ * Which documents of Keystone identify a user (docs/api.md 15.6). Any other document,
+ * such as one with a member that is missing, repeated or of another type, must deny
+ * access. The reader is src/auth/keystone_token.c.
+ */
 #include "auth/verdict.h"
 #include "support/arena_fixture.h"
 #include "support/fake_keystone.h"

@@ -1,3 +1,8 @@
+/*
+ * The HTTP request that claimd sends to Keystone, against a socket that records it: its
+ * address, both tokens, and no request without a service token. The sender is
+ * src/auth/keystone_wire.c.
+ */
 #include "claimd/auth/keystone.h"
 #include "support/arena_fixture.h"
 #include "support/hook_sink.h"

@@ -1,3 +1,7 @@
+/*
+ * Which role may do which action by default, and how a policy file replaces single rules
+ * (docs/api.md 15.4). Read claimd/auth/policy.h next.
+ */
 #include "claimd/auth/policy.h"
 #include "support/check_main.h"
 

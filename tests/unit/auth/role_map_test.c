@@ -1,3 +1,7 @@
+/*
+ * The table that maps roles of Keystone to roles of claimd (docs/api.md 15.6). Declared
+ * in claimd/auth/policy.h.
+ */
 #include "claimd/auth/policy.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,8 @@
+/*
+ * Signatures of pre-signed URLs (docs/api.md 17) and of web hooks (docs/api.md 20.6),
+ * compared with those of Python's hmac, and the change of keys. Read claimd/auth/signer.h
+ * next.
+ */
 #include "claimd/auth/signer.h"
 #include "support/arena_fixture.h"
 

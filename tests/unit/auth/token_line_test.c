@@ -1,3 +1,8 @@
+/*
+ * The lines of a token file (docs/api.md 15.2): what a line says, the error for an
+ * invalid one, and the digest that the file has instead of the token. Read
+ * claimd/auth/token_line.h next.
+ */
 #include "claimd/auth/token_line.h"
 #include "support/arena_fixture.h"
 

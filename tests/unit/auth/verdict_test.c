@@ -1,3 +1,8 @@
+/*
+ * The cache of results from Keystone: entries expire, the least recently used one is
+ * evicted, and a pinned result stays valid. keystone_test.c tests its use. Read
+ * src/auth/verdict.h next.
+ */
 #include "auth/verdict.h"
 #include "support/arena_fixture.h"
 

@@ -1,3 +1,7 @@
+/*
+ * An arena returns aligned memory, frees all of it at once, and keeps one block for the
+ * next request. Read claimd/base/arena.h next.
+ */
 #include "claimd/base/arena.h"
 
 #include "support/check_main.h"

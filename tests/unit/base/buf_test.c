@@ -1,3 +1,7 @@
+/*
+ * A growing buffer: once an allocation has failed, it reports the failure at the end and
+ * keeps the content that it had. Read claimd/base/buf.h next.
+ */
 #include "claimd/base/buf.h"
 
 #include "support/check_main.h"

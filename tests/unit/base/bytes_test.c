@@ -1,3 +1,8 @@
+/*
+ * Runs of bytes: comparing, trimming, cutting, and reading of numbers within bounds. The
+ * comparison of secrets must read a wrong one to its end too, which a child proves with a
+ * page that it may not read. Read claimd/base/bytes.h next.
+ */
 #include "claimd/base/bytes.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,8 @@
+/*
+ * The time of claimd never goes back, and a restart does not move a deadline (docs/api.md
+ * 1.4), although the clocks of the system are set or a process is stopped between two
+ * readings. Read claimd/base/clock.h next.
+ */
 #include "claimd/base/clock.h"
 
 #include "support/check_main.h"

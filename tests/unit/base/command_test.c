@@ -1,3 +1,8 @@
+/*
+ * How the programs read the words behind a command, and which exit status an invalid
+ * command line has. Messages must not contain control characters of the terminal. Read
+ * claimd/base/command.h next.
+ */
 #include "claimd/base/command.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * A counter has one writer and any number of readers without a lock. The thread sanitizer
+ * checks that. Read claimd/base/counter.h next.
+ */
 #include "claimd/base/counter.h"
 #include "support/check_main.h"
 

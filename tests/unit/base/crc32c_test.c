@@ -1,3 +1,7 @@
+/*
+ * The checksum of journal frames has the values of RFC 3720, with the instruction of the
+ * processor and without it. Read claimd/base/crc32c.h next.
+ */
 #include "claimd/base/crc32c.h"
 
 #include "support/check_main.h"

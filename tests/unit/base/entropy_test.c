@@ -1,3 +1,7 @@
+/*
+ * Random bytes of ids: a seed repeats them in the simulation, the system never does, and
+ * a source that fails is reported. Read claimd/base/entropy.h next.
+ */
 #include "claimd/base/entropy.h"
 
 #include "claimd/base/bytes.h"

@@ -1,3 +1,7 @@
+/*
+ * The thread pool for blocking work: its wait queue is bounded, jobs start in order, and
+ * closing finishes the accepted jobs. Read claimd/base/executor.h next.
+ */
 #include "claimd/base/executor.h"
 
 #include "claimd/base/lock.h"

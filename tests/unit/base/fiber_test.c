@@ -1,3 +1,8 @@
+/*
+ * A fiber parks and continues, on the stack size that is promised. A stack overflow ends
+ * the process before it writes into another fiber, which children of the test prove. Read
+ * claimd/base/fiber.h next.
+ */
 #include "claimd/base/fiber.h"
 
 #include "support/check_main.h"

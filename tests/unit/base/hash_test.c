@@ -1,3 +1,7 @@
+/*
+ * SipHash-1-3 has the values of another implementation, and the mixing of numbers has no
+ * collisions. Read claimd/base/hash.h next.
+ */
 #include "claimd/base/hash.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * A lock knows its holder, so a function that needs it can assert it, in a release too.
+ * Read claimd/base/lock.h next.
+ */
 #include "claimd/base/lock.h"
 
 #include "support/check_main.h"

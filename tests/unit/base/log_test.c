@@ -1,3 +1,8 @@
+/*
+ * The form of a log line as text, JSON and for journald, and that no value can break out
+ * of its line. log_writer_test.c tests the thread that writes. Read claimd/base/log.h
+ * next.
+ */
 #include "claimd/base/log.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * A full pipe or disk must not block the threads that log. The writer drops lines
+ * instead, and writes their number where they are missing. Read claimd/base/log.h next.
+ */
 #include "claimd/base/log.h"
 
 #include "support/check_main.h"

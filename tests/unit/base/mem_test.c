@@ -1,3 +1,7 @@
+/*
+ * The account of memory is exact, the budget admits requests up to its last byte, and a
+ * chosen allocation fails, which many other tests use. Read claimd/base/mem.h next.
+ */
 #include "claimd/base/mem.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * The suggestion for a misspelled option or command ("did you mean"). Read
+ * claimd/base/nearest.h next.
+ */
 #include "claimd/base/nearest.h"
 
 #include "support/check_main.h"

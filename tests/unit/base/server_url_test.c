@@ -1,3 +1,7 @@
+/*
+ * The URL of a server that commands accept, with a host or a Unix socket, and the error
+ * for another one. Read claimd/base/server_url.h next.
+ */
 #include "claimd/base/server_url.h"
 
 #include "support/check_main.h"

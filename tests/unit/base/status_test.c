@@ -1,3 +1,4 @@
+/* Each status has a name and a text of its own. The list is in claimd/base/status.h. */
 #include "claimd/base/status.h"
 
 #include "support/check_main.h"

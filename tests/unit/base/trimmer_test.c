@@ -1,3 +1,7 @@
+/*
+ * When an idle server returns freed memory to the system: after a time without requests,
+ * and only if enough of it was freed. Read claimd/base/trimmer.h next.
+ */
 #include "claimd/base/trimmer.h"
 #include "support/check_main.h"
 

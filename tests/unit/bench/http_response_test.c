@@ -1,3 +1,7 @@
+/*
+ * The load generator finds the last byte of a response, however the network cuts it, and
+ * detects a broken one. Declared in tests/bench/load/protocol.h.
+ */
 #include "load/protocol.h"
 
 #include "support/check_main.h"

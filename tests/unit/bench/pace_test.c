@@ -1,3 +1,8 @@
+/*
+ * At a fixed rate, the load generator sends at equal distances that do not drift, so that
+ * a slow server cannot delay the requests that measure it. Declared in
+ * tests/bench/load/plan.h.
+ */
 #include "load/plan.h"
 
 #include "support/check_main.h"

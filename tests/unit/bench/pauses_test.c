@@ -1,3 +1,7 @@
+/*
+ * The load generator keeps its pausing connections in the order in which they continue.
+ * Declared in tests/bench/load/connection.h.
+ */
 #include "load/connection.h"
 
 #include "support/check_main.h"

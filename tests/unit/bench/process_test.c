@@ -1,3 +1,7 @@
+/*
+ * The load generator reads processor time and memory of the server from /proc, with any
+ * name of the process. Declared in tests/bench/load/stats.h.
+ */
 #include "load/stats.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * The requests that each scenario of the load generator writes for HTTP, beanstalkd and
+ * Redis, and how it reads their responses. Read tests/bench/load/protocol.h next.
+ */
 #include "load/protocol.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * A table of a command fits the width of the terminal: it cuts texts, leaves out columns,
+ * or becomes a block for each row. Read src/client/table.h next.
+ */
 #include "client/table.h"
 
 #include "support/check_main.h"

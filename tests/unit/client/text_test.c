@@ -1,3 +1,8 @@
+/*
+ * Texts of a server must not control the terminal of the operator, and columns are
+ * counted in characters. Also times as people read and write them. Read src/client/text.h
+ * next.
+ */
 #include "client/text.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * The model of `claimd top`: the selection and the history stay with their queue while
+ * the order of the rows changes. Read src/client/top_model.h next.
+ */
 #include "client/top_model.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * The hash map agrees with an array under random changes, also while it grows, and an
+ * insertion behind a reservation needs no memory. Read claimd/ds/hashmap.h next.
+ */
 #include "claimd/ds/hashmap.h"
 
 #include "claimd/base/hash.h"

@@ -1,3 +1,7 @@
+/*
+ * The set of names agrees with an array under random changes, and pages through names in
+ * byte order. Read claimd/ds/nameset.h next.
+ */
 #include "claimd/ds/nameset.h"
 
 #include "claimd/base/hash.h"

@@ -1,3 +1,8 @@
+/*
+ * The radix tree agrees with an array under random changes, near the borders of its nodes
+ * above all, and keeps its promises about cost, height and reserved nodes. Read
+ * claimd/ds/seqmap.h next.
+ */
 #include "claimd/ds/seqmap.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,8 @@
+/*
+ * The timing wheel agrees with an array under random changes. A deadline is due in its
+ * millisecond, and a crowd of deadlines is moved within the budget of each call. Read
+ * claimd/ds/wheel.h next.
+ */
 #include "claimd/ds/wheel.h"
 
 #include "claimd/base/mem.h"

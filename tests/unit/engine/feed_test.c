@@ -1,3 +1,8 @@
+/*
+ * The feed of a queue keeps a message until each subscription has delivered it, at a cost
+ * per post that does not depend on the number of subscriptions. Random histories are
+ * compared with arrays. Read src/engine/feed.h next.
+ */
 #include "engine/feed.h"
 
 #include "support/check_main.h"

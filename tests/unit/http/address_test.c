@@ -1,3 +1,7 @@
+/*
+ * Texts of the addresses that a server listens on and that log lines name: reading,
+ * writing and errors. Declared in src/http/listener.h.
+ */
 #include "http/listener.h"
 
 #include "support/check_main.h"

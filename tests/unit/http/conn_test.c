@@ -1,3 +1,7 @@
+/*
+ * The time limit of each phase of a connection, and which connections have an unfinished
+ * request when the server stops. Read src/http/conn.h next.
+ */
 #include "http/conn.h"
 #include "support/check_main.h"
 

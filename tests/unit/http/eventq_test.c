@@ -1,3 +1,7 @@
+/*
+ * The event queue of a worker: order, cancelling, and one wake-up for many events, of
+ * which none is lost between threads. Read src/http/eventq.h next.
+ */
 #include "http/eventq.h"
 
 #include "support/check_main.h"

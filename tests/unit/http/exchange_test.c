@@ -1,3 +1,7 @@
+/*
+ * An exchange collects a request within the limits of size and memory, and is used again
+ * without a trace of the last request. Read src/http/exchange.h next.
+ */
 #include "http/exchange.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,8 @@
+/*
+ * The block of memory that libmicrohttpd gets for a connection suffices for any head of a
+ * request within the limits, and for the head of the response. Declared in
+ * src/http/mhd/internal.h.
+ */
 #include "http/mhd/internal.h"
 
 #include "claimd/api/api.h"

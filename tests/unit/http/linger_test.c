@@ -1,3 +1,8 @@
+/*
+ * A closed connection reads on for a while, so that the client receives the last response
+ * instead of a reset. Time, bytes and number of such connections are bounded. Declared in
+ * src/http/conn.h.
+ */
 #include "http/conn.h"
 
 #include "support/check_main.h"

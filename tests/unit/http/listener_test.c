@@ -1,3 +1,7 @@
+/*
+ * The file of a Unix socket has its permissions and its group before a client can
+ * connect, and claimd removes no file of another process. Read src/http/listener.h next.
+ */
 #include "http/listener.h"
 
 #include "support/check_main.h"

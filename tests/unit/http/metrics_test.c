@@ -1,3 +1,7 @@
+/*
+ * The lines of /metrics for connections and responses (docs/metrics.md). traffic_test.c
+ * tests the counting. Read src/http/metrics.h next.
+ */
 #include "http/metrics.h"
 #include "support/check_main.h"
 

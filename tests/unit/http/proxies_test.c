@@ -1,3 +1,7 @@
+/*
+ * Which address claimd takes for the client behind trusted proxies (docs/api.md 2.6).
+ * Read claimd/http/proxies.h next.
+ */
 #include "claimd/http/proxies.h"
 
 #include "support/check_main.h"

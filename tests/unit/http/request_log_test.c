@@ -1,3 +1,7 @@
+/*
+ * The access log: which requests have a line, its fields, and that a flood of refused
+ * requests makes one line a second. Read src/http/request_log.h next.
+ */
 #include "http/request_log.h"
 
 #include "claimd/http/proxies.h"

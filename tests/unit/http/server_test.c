@@ -1,3 +1,8 @@
+/*
+ * A server with its threads responds although any single allocation or all of them fail,
+ * and leaves nothing behind. respond_test.c has the states of a request. Read
+ * claimd/http/server.h next.
+ */
 #include "support/server_fixture.h"
 
 #include <stdlib.h>

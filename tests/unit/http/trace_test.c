@@ -1,3 +1,7 @@
+/*
+ * Which X-Request-ID and traceparent of a client claimd writes into its log. Declared in
+ * src/http/request_log.h.
+ */
 #include "http/request_log.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,7 @@
+/*
+ * Requests are counted by route, method, status and duration. metrics_test.c tests the
+ * text of /metrics. Read src/http/metrics.h next.
+ */
 #include "http/metrics.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,7 @@
+/*
+ * The contract of a disk (claimd/journal/disk.h), on the simulated disk and on a real
+ * folder. So the tests with power cuts on the simulated disk stand for real ones.
+ */
 #include "claimd/journal/disk.h"
 
 #include "support/disk_fixture.h"

@@ -1,3 +1,8 @@
+/*
+ * Each record reads back as the change that was written, the bytes on disk stay the same
+ * from version to version, and damaged bytes are refused or make another valid record.
+ * Read src/journal/record.h next.
+ */
 #include "journal/record.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * The error for a body that is no JSON names the place and what is wrong there. Declared
+ * in claimd/json/scan.h.
+ */
 #include "claimd/json/scan.h"
 #include "support/check_main.h"
 

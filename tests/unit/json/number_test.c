@@ -1,3 +1,8 @@
+/*
+ * Numbers of JSON are read to the nearest double, and written as Python writes them,
+ * because checksums of bodies depend on that (docs/api.md 8.9). Declared in
+ * claimd/json/string.h.
+ */
 #include "claimd/json/string.h"
 #include "support/arena_fixture.h"
 

@@ -1,3 +1,7 @@
+/*
+ * The scanner accepts exactly the texts that are JSON within the limits, which jansson
+ * confirms, and never reads beyond the text. Read claimd/json/scan.h next.
+ */
 #include "claimd/json/scan.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,7 @@
+/*
+ * Strings of JSON: each code point survives reading and writing, and two spellings of one
+ * string are equal. Read claimd/json/string.h next.
+ */
 #include "claimd/json/string.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,4 @@
+/* Any bytes become a valid string of JSON. Declared in claimd/json/string.h. */
 #include "claimd/json/string.h"
 #include "support/arena_fixture.h"
 

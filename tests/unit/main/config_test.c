@@ -1,3 +1,8 @@
+/*
+ * How options come from the command line, the environment and a file, which values and
+ * combinations are refused, and that one start reports all errors. Read src/main/config.h
+ * next.
+ */
 #include "main/config.h"
 #include "main/option.h"
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * A server that cannot start a thread reports that and does not start. The test requests
+ * a stack that no system has. Read src/main/daemon.h next.
+ */
 #include "main/daemon.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * `claimd run` reports the messages that the tests left behind (docs/api.md 23.8), from
+ * the pages of the test API. Declared in src/main/run/run.h.
+ */
 #include "main/run/run.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * claimd finds the memory limit of its container or machine, in control groups of both
+ * versions. Declared in src/main/process_metrics.h.
+ */
 #include "main/process_metrics.h"
 
 #include "support/check_main.h"

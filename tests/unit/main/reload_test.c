@@ -1,3 +1,7 @@
+/*
+ * SIGHUP changes the live options, names the others that wait for a restart, and changes
+ * nothing if the file has an error. Read src/main/config.h next.
+ */
 #include "main/config.h"
 #include "main/option.h"
 #include "support/check_main.h"

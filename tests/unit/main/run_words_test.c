@@ -1,3 +1,7 @@
+/*
+ * Which words of `claimd run` are its own, the command's or options of the server.
+ * Declared in src/main/run/run.h.
+ */
 #include "main/run/run.h"
 
 #include "main/command.h"

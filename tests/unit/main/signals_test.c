@@ -1,3 +1,7 @@
+/*
+ * The first signal stops the server in order and a later one ends it. A second signal in
+ * the same moment, as terminals send it, is ignored. Declared in src/main/program.h.
+ */
 #include "main/program.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * Which files claimd reads for an option: their size, the permissions of files with
+ * secrets, and pipes without a writer. Read src/main/text_file.h next.
+ */
 #include "main/text_file.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * The text format of Prometheus and OpenMetrics, with labels of any bytes. Read
+ * claimd/metrics/exposition.h next.
+ */
 #include "claimd/metrics/exposition.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,7 @@
+/*
+ * The options of a subscription (docs/api.md 20.2): no header that a subscriber chooses
+ * can add a line or replace one of claimd's. Read src/notify/delivery_options.h next.
+ */
 #include "notify/delivery_options.h"
 
 #include "support/arena_fixture.h"

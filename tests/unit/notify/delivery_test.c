@@ -1,3 +1,7 @@
+/*
+ * The target of a delivery in logs and metrics contains no secret of its URI. Read
+ * src/notify/delivery.h next. outcome_test.c tests the end of an attempt.
+ */
 #include "notify/delivery.h"
 
 #include "support/check_main.h"

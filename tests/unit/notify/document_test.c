@@ -1,3 +1,7 @@
+/*
+ * The documents that subscribers receive (docs/api.md 20.2, 20.3), also from a template,
+ * whose expansion is bounded. Read src/notify/compose.h next.
+ */
 #include "notify/compose.h"
 
 #include "claimd/json/scan.h"

@@ -1,3 +1,7 @@
+/*
+ * Which addresses notifications may reach (docs/api.md 20.7): public ones, and those that
+ * the operator allows. Read claimd/notify/guard.h next.
+ */
 #include "claimd/notify/guard.h"
 
 #include "support/check_main.h"

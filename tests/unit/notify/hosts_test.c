@@ -1,3 +1,7 @@
+/*
+ * A slow or silent host must not delay the deliveries to others: each host and all slow
+ * hosts have a bounded share of the transfers. Read src/notify/hosts.h next.
+ */
 #include "notify/hosts.h"
 
 #include "support/check_main.h"

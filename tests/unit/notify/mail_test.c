@@ -1,3 +1,7 @@
+/*
+ * The lines of a mail (docs/api.md 20.5): one address, a subject that adds no line, and a
+ * body in base64. Declared in src/notify/compose.h.
+ */
 #include "notify/compose.h"
 
 #include "support/arena_fixture.h"

@@ -1,3 +1,7 @@
+/*
+ * The notifier sends mail to a server of the test over SMTP (docs/api.md 20.5).
+ * notify_test.c tests web hooks. Read claimd/notify/notify.h next.
+ */
 #include "claimd/notify/notify.h"
 
 #include "support/check_main.h"

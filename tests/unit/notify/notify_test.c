@@ -1,3 +1,8 @@
+/*
+ * The notifier with all its threads, on a store of the test and against sockets that
+ * receive: documents, outcomes, retries, confirmations, and that nothing is sent before
+ * it is durable (docs/api.md 20). Read claimd/notify/notify.h next.
+ */
 #include "claimd/notify/notify.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * From the response of a subscriber to delivered, retry or permanent failure (docs/api.md
+ * 20.4). Declared in src/notify/delivery.h.
+ */
 #include "notify/delivery.h"
 
 #include "support/check_main.h"

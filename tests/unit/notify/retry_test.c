@@ -1,3 +1,8 @@
+/*
+ * The waits between attempts, for each function of a retry policy (docs/api.md 7.9),
+ * compared with those that were recorded from Zaqar. Declared in
+ * src/notify/delivery_options.h.
+ */
 #include "notify/delivery_options.h"
 
 #include "support/check_main.h"

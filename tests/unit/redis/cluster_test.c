@@ -1,3 +1,8 @@
+/*
+ * A request reaches the right node of a cluster whatever fails on the way, and a change
+ * whose response is lost is reported as unconfirmed. fake_redis responds by a script.
+ * Read src/redis/cluster.h next.
+ */
 #include "redis/cluster.h"
 
 #include "support/check_main.h"

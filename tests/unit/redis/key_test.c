@@ -1,3 +1,7 @@
+/*
+ * The keys of a queue in Redis: all are in one slot, and no name collides with another
+ * one. Declared in src/redis/script.h.
+ */
 #include "redis/script.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * How a reply of CLUSTER SLOTS and a redirection change the map of slots, and that an
+ * invalid one does not. Declared in src/redis/cluster.h.
+ */
 #include "redis/cluster.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,8 @@
+/*
+ * Requests of many threads share a connection: each one gets its own response, a
+ * connection that is out of step is closed, and replicas confirm several writes at once.
+ * Read src/redis/wire.h next.
+ */
 #include "redis/wire.h"
 
 #include "claimd/base/clock.h"

@@ -1,3 +1,7 @@
+/*
+ * claimd reads a reply of a script only if its shape is the expected one. hostile_test.c
+ * tests the same through the store. Declared in src/redis/script.h.
+ */
 #include "redis/script.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * The slot of a key is the one that Redis Cluster computes. Declared in
+ * src/redis/script.h.
+ */
 #include "redis/script.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * The URL of a store on Redis, and that the error for an invalid one does not contain the
+ * password. Declared in src/redis/link.h.
+ */
 #include "redis/link.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * An encrypted body opens only with its key and in its project, any changed bit is found,
+ * and no nonce is used twice (docs/adr/0012-encryption.md). Read claimd/seal/seal.h next.
+ */
 #include "claimd/seal/seal.h"
 #include "support/arena_fixture.h"
 

@@ -1,3 +1,7 @@
+/*
+ * One worker at a time does the housekeeping of a store, no due deadline is missed, and a
+ * worker sleeps when there is none. Read claimd/store/housekeeper.h next.
+ */
 #include "claimd/store/housekeeper.h"
 #include "support/check_main.h"
 

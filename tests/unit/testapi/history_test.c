@@ -1,3 +1,7 @@
+/*
+ * The history of the test API (docs/api.md 23.5) keeps events in order, counts those that
+ * it dropped, and wakes a request that waits for one. Read claimd/testapi/history.h next.
+ */
 #include "claimd/testapi/history.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * Which messages count as leaked, from the events in the history (docs/api.md 23.8).
+ * tests/api/leaks_test.c tests the requests. Declared in claimd/testapi/history.h.
+ */
 #include "claimd/testapi/history.h"
 
 #include "support/arena_fixture.h"

@@ -1,3 +1,8 @@
+/*
+ * The checksum of a message body (docs/api.md 8.9) depends on the JSON value only, as
+ * Zaqar computes it in Python, not on how a client spelled it. Declared in
+ * src/api/wire/message.h.
+ */
 #include "api/wire/message.h"
 #include "support/arena_fixture.h"
 

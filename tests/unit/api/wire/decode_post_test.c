@@ -1,3 +1,8 @@
+/*
+ * How the body of a POST of messages is decoded (docs/api.md 8.2; 13 and 14.4 for old
+ * versions): defaults, bounds, which of several errors is reported, and its text. Read
+ * src/api/wire/decode.h next.
+ */
 #include "api/wire/decode.h"
 #include "support/arena_fixture.h"
 

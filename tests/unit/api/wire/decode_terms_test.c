@@ -1,3 +1,7 @@
+/*
+ * How the terms of a claim and of a renewal (ttl, grace, limit) are decoded and checked
+ * against the options (docs/api.md 9.1, 9.3, 14.5). Read src/api/wire/decode.h next.
+ */
 #include "api/wire/decode.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,7 @@
+/*
+ * Filters in the query of a listing of queues (docs/api.md 7.6) compare with the members
+ * of the metadata, as text and as integer. Declared in src/api/wire/query.h.
+ */
 #include "api/wire/query.h"
 
 #include "support/arena_fixture.h"

@@ -1,3 +1,8 @@
+/*
+ * Dates of ISO 8601 in bodies of requests, such as those of pre-signed URLs (docs/api.md
+ * 17): which spellings claimd reads, and the one that it signs. Declared in
+ * src/api/wire/decode.h.
+ */
 #include "api/wire/decode.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,7 @@
+/*
+ * The document of a message in each version and state (docs/api.md 8.1), byte by byte,
+ * and the buffer space that the longest one needs. Read src/api/wire/message.h next.
+ */
 #include "api/wire/message.h"
 #include "support/arena_fixture.h"
 

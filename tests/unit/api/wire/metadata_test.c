@@ -1,3 +1,8 @@
+/*
+ * The metadata of a queue (docs/api.md 7.1 to 7.3): a document is kept as it was sent,
+ * reserved members are checked, and showing it adds the defaults. Read
+ * src/api/wire/metadata.h next. patch_test.c tests changes.
+ */
 #include "api/wire/metadata.h"
 #include "support/arena_fixture.h"
 

@@ -1,3 +1,8 @@
+/*
+ * The header Prefer (RFC 7240): the seconds that a request for long polling waits
+ * (docs/api.md 11.1). The samples contain each form that the grammar of the header
+ * allows. Read src/api/prefer.h next.
+ */
 #include "api/prefer.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,7 @@
+/*
+ * How a query string becomes parameters (docs/api.md 3.7): decoding, repeated names,
+ * integers, booleans and lists. Read src/api/wire/query.h next.
+ */
 #include "api/wire/query.h"
 #include "support/arena_fixture.h"
 
