@@ -6,10 +6,11 @@
 - Lines of comments over WIDTH columns.
 - Declarations torn by a trailing comment: the type alone on a line.
 - Names of structures that two files define.
-- Files that do not say what they are for: a .c file of src without a header of its name, and without
-  a comment at its beginning.
+- Files that do not say what they are for: a .c file of src or tests without a header of its name, and
+  without a comment at its beginning. A header of tests and a Python file of tests without one.
 """
 
+import ast
 import collections
 import os
 import re
@@ -70,16 +71,26 @@ def double_faults(texts):
 
 
 def opening_faults(whole):
-    """whole: path -> text. Files of src that neither a header nor a comment explains."""
+    """whole: path -> text. Files of src and tests that neither a header nor a comment explains."""
     public = {os.path.basename(path) for path in whole if path.startswith("include/")}
     faults = []
     for path, text in whole.items():
-        name = path[:-len(".c")]
-        if path.startswith("src/") and path.endswith(".c") and not text.lstrip().startswith("/*") and \
-                not {name + ".h", name + "_private.h"} & whole.keys() and os.path.basename(name) + ".h" not in public:
-            faults.append("%s:1: say in a comment what this file does, which header declares it, and what to read next"
-                          % path)
+        name, ending = os.path.splitext(path)
+        if path.startswith("include/") or path.startswith("src/") and ending != ".c" or opens_with_comment(ending, text):
+            continue
+        if ending == ".c" and {name + ".h", name + "_private.h"} & whole.keys() or \
+                path.startswith("src/") and os.path.basename(name) + ".h" in public:
+            continue
+        faults.append(path + ":1: say in a comment " + (
+            "what this file does, which header declares it, and what to read next" if path.startswith("src/") else
+            "which promise this file tests or what it helps with, and what to read next"))
     return faults
+
+
+def opens_with_comment(ending, text):
+    if ending == ".py":
+        return ast.get_docstring(ast.parse(text)) is not None
+    return text.lstrip().startswith("/*")
 
 
 def says_tests(name, headers):
@@ -122,13 +133,13 @@ def is_product(path):
     return path.startswith(PRODUCT) or path.startswith("tests/bench/load/")
 
 
-def faults_of(whole):
-    """whole: path -> text of each C file of src, include and tests."""
+def faults_of(whole, scripts):
+    """whole: path -> text of each C file of src, include and tests. scripts: the same of Python files of tests."""
     texts = {path: code_of(text) for path, text in whole.items()}
     faults = [fault for path, text in whole.items()
               for fault in width_faults(path, text) + torn_faults(path, text)]
     return faults + double_faults({path: code for path, code in texts.items() if path.startswith(PRODUCT)}) + \
-        export_faults(texts, whole) + opening_faults(whole)
+        export_faults(texts, whole) + opening_faults({**whole, **scripts})
 
 
 def self_test():
@@ -166,5 +177,10 @@ def self_test():
         ("a file with a header", not opening_faults({"src/a/b.c": "", "src/a/b.h": ""})),
         ("a file with a private header", not opening_faults({"src/a/b.c": "", "src/a/b_private.h": ""})),
         ("a file with a public header", not opening_faults({"src/a/b.c": "", "include/claimd/a/b.h": ""})),
-        ("a file of tests", not opening_faults({"tests/unit/b_test.c": ""})),
+        ("a test that nothing explains",
+         len(opening_faults({"tests/unit/b_test.c": "int b;\n", "tests/b.h": "", "include/claimd/b_test.h": ""})) == 2),
+        ("a test with a comment", not opening_faults({"tests/unit/b_test.c": "/* Counts. */\nint b;\n"})),
+        ("a helper with a header", not opening_faults({"tests/b.c": "int b;\n", "tests/b.h": "/* Counts. */\n"})),
+        ("a Python test that nothing explains", len(opening_faults({"tests/b.py": "# Counts.\nb = 1\n"})) == 1),
+        ("a Python test with a docstring", not opening_faults({"tests/b.py": '#!/usr/bin/python3\n"""Counts."""\n'})),
     ]
