@@ -24,7 +24,7 @@ OTHER = sys.argv[4] if len(sys.argv) > 4 else None
 
 
 class Side:
-    """A server, and how it is asked."""
+    """A server, and the requests that are sent to it."""
 
     def __init__(self, folder, program=CLAIMD, server=(), bench=()):
         self.report = os.path.join(folder, "report.json")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The load generator's delivery: what it asks for, what it counts, and when it ends.
+"""The load generator's delivery: the requests that it sends, what it counts, and when it ends.
 
     delivery_test.py GENERATOR CLAIMD
 
@@ -174,7 +174,7 @@ class Delivery(unittest.TestCase):
         self.assertEqual(report["delivery"]["messages"], 86)
 
     def check_polling(self, server, *arguments):
-        """Workers of a server that answers an empty claim at once do not ask without end."""
+        """Workers of a server that responds to an empty claim at once pause before the next one."""
         report = self.run_it(server.url, "--rate", 50, "--duration", 1, "--warmup", 0.5,
                              "--connections", 7, "--producers", 2, "--queues", 5, "--poll", 40,
                              *arguments)
@@ -187,7 +187,7 @@ class Delivery(unittest.TestCase):
         with Daemon(CLAIMD) as server:
             self.assertGreater(self.check_polling(server)["empty_claims"], 0)
 
-    def test_workers_poll_too_where_the_server_does_not_wait_as_it_was_asked_to(self):
+    def test_workers_poll_if_the_server_ignores_the_requested_wait(self):
         with Daemon(CLAIMD) as server:
             self.check_polling(server, "--wait", 20)
 

@@ -31,7 +31,7 @@ SHORT, LONG = 100, 600
 ROW = re.compile(r"^ *([\d,]+) \([^)]*\)  (.*)$")  # of callgrind_annotate
 
 
-def ask(connection, method, path, body=None):
+def fetch(connection, method, path, body=None):
     connection.request(method, path, None if body is None else json.dumps(body), HEADERS)
     response = connection.getresponse()
     text = response.read()
@@ -41,22 +41,22 @@ def ask(connection, method, path, body=None):
 
 def end_singly(connection, messages, ids, claim_id):
     for message in messages:
-        ask(connection, "DELETE", message["href"])
+        fetch(connection, "DELETE", message["href"])
 
 
 def end_in_bulk(connection, messages, ids, claim_id):
-    ask(connection, "DELETE",
-        "/v2/queues/q/messages?ids=%s&claim_ids=%s" % (",".join(ids), claim_id))
+    fetch(connection, "DELETE",
+          "/v2/queues/q/messages?ids=%s&claim_ids=%s" % (",".join(ids), claim_id))
 
 
 def end_by_finish(connection, messages, ids, claim_id):
-    ask(connection, "POST", "/claimd/queues/q/claims/%s/finish" % claim_id, {"delete": ids})
+    fetch(connection, "POST", "/claimd/queues/q/claims/%s/finish" % claim_id, {"delete": ids})
 
 
 def cycle(connection, count, end):
-    ask(connection, "POST", "/v2/queues/q/messages",
-        {"messages": [{"body": {"n": n}, "ttl": 300} for n in range(count)]})
-    claim = ask(connection, "POST", "/v2/queues/q/claims?limit=%d" % count, {"ttl": 60})
+    fetch(connection, "POST", "/v2/queues/q/messages",
+          {"messages": [{"body": {"n": n}, "ttl": 300} for n in range(count)]})
+    claim = fetch(connection, "POST", "/v2/queues/q/claims?limit=%d" % count, {"ttl": 60})
     end(connection, claim["messages"], [message["id"] for message in claim["messages"]],
         claim["messages"][0]["href"].split("claim_id=")[1])
 

@@ -28,7 +28,7 @@ def start(program):
     return server, int(re.search(r":(\d+)$", server.stdout.readline().strip()).group(1))
 
 
-def ask(connection, method, path, body=None, project="p"):
+def fetch(connection, method, path, body=None, project="p"):
     connection.request(method, path, body, {**HEADERS, "X-Project-ID": project})
     response = connection.getresponse()
     return response.status, response.read()
@@ -47,10 +47,10 @@ class Load(threading.Thread):
         due = time.monotonic()
         while self.going:
             queue = "/v2/queues/q%05d" % (self.done * 7 % self.queues)
-            ask(connection, "POST", queue + "/messages", post)
-            _, text = ask(connection, "POST", queue + "/claims?limit=10", '{"ttl": 60}')
+            fetch(connection, "POST", queue + "/messages", post)
+            _, text = fetch(connection, "POST", queue + "/claims?limit=10", '{"ttl": 60}')
             ids = [one["id"] for one in json.loads(text)["messages"]]
-            ask(connection, "DELETE", queue + "/messages?ids=" + ",".join(ids))
+            fetch(connection, "DELETE", queue + "/messages?ids=" + ",".join(ids))
             self.done += 1
             due += 0.01
             time.sleep(max(0, due - time.monotonic()))
@@ -87,7 +87,7 @@ def main():
     try:
         connection = http.client.HTTPConnection("127.0.0.1", port)
         for n in range(queues):
-            ask(connection, "POST", "/v2/queues/q%05d/messages" % n, '{"messages": [{"body": 1}]}')
+            fetch(connection, "POST", "/v2/queues/q%05d/messages" % n, '{"messages": [{"body": 1}]}')
         for load in (False, True):
             worker = Load(port, queues)
             if load:

@@ -36,7 +36,7 @@ class Aodh(ClientCase):
             conf.flush()
             self.conf = service.prepare_service([], config_files=[conf.name])
 
-    def ask(self, method, path, project, document=None):
+    def fetch(self, method, path, project, document=None):
         request = urllib.request.Request(
             self.server.url + path, document and json.dumps(document).encode(),
             {"Client-ID": CLIENT_ID, "X-Project-ID": project,
@@ -50,7 +50,7 @@ class Aodh(ClientCase):
             "ok", "alarm", "too hot", {"value": 9})
 
     def the_alarm_in(self, queue, project):
-        message, = self.ask("GET", queue + "/messages", project)["messages"]
+        message, = self.fetch("GET", queue + "/messages", project)["messages"]
         self.assertEqual((message["body"]["alarm_id"], message["body"]["reason"]),
                          (ALARM, "too hot"))
 
@@ -58,13 +58,13 @@ class Aodh(ClientCase):
         self.notify(topic="alarms", subscriber=HOOK, ttl=600)
         queue = "/v2/queues/%s-alarms" % ALARM
         self.the_alarm_in(queue, "service")
-        hook, = self.ask("GET", queue + "/subscriptions", "service")["subscriptions"]
+        hook, = self.fetch("GET", queue + "/subscriptions", "service")["subscriptions"]
         self.assertEqual((hook["subscriber"], hook["ttl"]), (HOOK, 600))
 
     def test_an_alarm_goes_into_a_queue_by_a_pre_signed_url(self):
         queue = "/v2/queues/jobs"
-        grant = self.ask("POST", queue + "/share", "demo",
-                         {"paths": ["messages"], "methods": ["POST"]})
+        grant = self.fetch("POST", queue + "/share", "demo",
+                           {"paths": ["messages"], "methods": ["POST"]})
         self.notify(queue_name="jobs", project_id="demo", expires=grant["expires"],
                     paths=",".join(grant["paths"]), methods=",".join(grant["methods"]),
                     signature=grant["signature"])

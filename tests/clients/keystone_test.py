@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Clients that log in at a Keystone, and a claimd that asks it who they are.
+"""Clients that log in at a Keystone, and a claimd that verifies their tokens there.
 
     keystone_test.py CLAIMD
 

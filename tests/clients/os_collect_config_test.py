@@ -25,7 +25,7 @@ class OsCollectConfig(ClientCase):
         self.addCleanup(scratch.cleanup)
         self.scratch = scratch.name
 
-    def ask(self, method, path, document=None):
+    def fetch(self, method, path, document=None):
         request = urllib.request.Request(
             self.server.url + path, None if document is None else json.dumps(document).encode(),
             {"Client-ID": CLIENT_ID, "X-Project-ID": PROJECT,
@@ -50,12 +50,12 @@ class OsCollectConfig(ClientCase):
         return run
 
     def test_metadata_is_taken_from_a_queue(self):
-        self.ask("POST", "/v2/queues/config/messages",
-                 {"messages": [{"body": {"servers": ["a", "b"]}, "ttl": 300}]})
+        self.fetch("POST", "/v2/queues/config/messages",
+                   {"messages": [{"body": {"servers": ["a", "b"]}, "ttl": 300}]})
         run = self.collect()
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(json.loads(run.stdout)["zaqar"], {"servers": ["a", "b"]}, run.stderr)
-        stats = self.ask("GET", "/v2/queues/config/stats")["messages"]
+        stats = self.fetch("GET", "/v2/queues/config/stats")["messages"]
         self.assertEqual(stats["total"], 0)  # it pops
 
     def test_an_empty_queue_is_no_metadata(self):

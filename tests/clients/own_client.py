@@ -72,10 +72,10 @@ class EndlessResponse(SameResponse):
 
     def __init__(self):
         super().__init__("HTTP/1.1 200 OK\r\nX-Header: ")
-        self.asked, self.over = threading.Event(), threading.Event()
+        self.requested, self.over = threading.Event(), threading.Event()
 
     def respond(self, connection):
-        self.asked.set()
+        self.requested.set()
         super().respond(connection)
         try:
             while not self.over.wait(0.2):
@@ -137,7 +137,7 @@ class Driver:
             raise Failure(**said)
         return said["result"]
 
-    def ask(self, word, **order):
+    def fetch(self, word, **order):
         self.order({"do": word, **order})
         return self.result()
 
@@ -164,7 +164,7 @@ class Server(Daemon):
     def __init__(self, *options, **more):
         super().__init__(CLAIMD, *options, stderr=subprocess.DEVNULL, **more)
 
-    def ask(self, method, path, document=None, **headers):
+    def fetch(self, method, path, document=None, **headers):
         connection = self.connect()
         connection.request(method, path, None if document is None else json.dumps(document),
                            {"Client-ID": CLIENT_ID, "X-Project-ID": "demo", "Content-Type": "application/json", **headers})
@@ -177,34 +177,34 @@ class Server(Daemon):
         return json.loads(text) if is_json else text
 
     def post(self, *bodies, queue="jobs"):
-        self.ask("POST", "/v2/queues/%s/messages" % queue,
-                 {"messages": [{"body": body, "ttl": 3600} for body in bodies]})
+        self.fetch("POST", "/v2/queues/%s/messages" % queue,
+                   {"messages": [{"body": body, "ttl": 3600} for body in bodies]})
 
     def counts(self, queue="jobs"):
         """How many messages are ready, and how many are claimed."""
-        counts = self.ask("GET", "/v2/queues/%s/stats" % queue)["messages"]
+        counts = self.fetch("GET", "/v2/queues/%s/stats" % queue)["messages"]
         return counts["free"], counts["claimed"]
 
     def history(self, *events):
         path = "/claimd/history?limit=1000&event=" + ",".join(events)
-        return self.ask("GET", path)["history"]
+        return self.fetch("GET", path)["history"]
 
     def fault(self, action, fault, times=1):
-        self.ask("PUT", "/claimd/faults", {"faults": [
+        self.fetch("PUT", "/claimd/faults", {"faults": [
             {"match": {"action": action}, "fault": fault, "times": times}]})
 
     def advance(self, seconds):
-        self.ask("POST", "/claimd/clock/advance", {"seconds": seconds})
+        self.fetch("POST", "/claimd/clock/advance", {"seconds": seconds})
 
     def claim_id(self):
         return self.history("claimed")[-1]["claim"]
 
     def end_claim(self):
         """Another client releases the last claim."""
-        self.ask("DELETE", "/v2/queues/jobs/claims/" + self.claim_id())
+        self.fetch("DELETE", "/v2/queues/jobs/claims/" + self.claim_id())
 
     def waiters(self):
-        metrics = self.ask("GET", "/metrics")
+        metrics = self.fetch("GET", "/metrics")
         return int(metrics.partition('claimd_http_connections{phase="parked"} ')[2].split("\n")[0])
 
 
@@ -223,7 +223,7 @@ class Case(unittest.TestCase):
     def drive(self, url, project="demo", token="", variables=(), **more):
         driver = Driver([*self.command, *more.get("words", ())], **dict(variables))
         self.addCleanup(driver.end)
-        driver.ask("connect", url=url, project=project, token=token)
+        driver.fetch("connect", url=url, project=project, token=token)
         return driver
 
     def begin(self, *options):
@@ -233,7 +233,7 @@ class Case(unittest.TestCase):
 
     def assert_fails(self, name, status, driver, *words, **order):
         with self.assertRaises(Failure) as failure:
-            driver.ask(*words, **order)
+            driver.fetch(*words, **order)
         self.assertEqual((failure.exception.error, failure.exception.status), (name, status))
         return failure.exception.text
 
@@ -243,84 +243,84 @@ class Requests:
 
     def test_jobs_are_posted_claimed_and_deleted(self):
         server, driver = self.begin()
-        ids = driver.ask("post", queue="jobs", bodies=[{"job": 1}, "zwei ☃", [3], None], ttl=300)
-        jobs = driver.ask("claim", queue="jobs", limit=5)
+        ids = driver.fetch("post", queue="jobs", bodies=[{"job": 1}, "zwei ☃", [3], None], ttl=300)
+        jobs = driver.fetch("claim", queue="jobs", limit=5)
         self.assertEqual(jobs, [{"id": ident, "body": body, "attempt": 1} for ident, body in
                                 zip(ids, [{"job": 1}, "zwei ☃", [3], None])])
         for n in range(4):
-            driver.ask("delete", job=n)
+            driver.fetch("delete", job=n)
         self.assertEqual(server.counts(), (0, 0))
         self.assertEqual(server.history("claim_ended", "released", "deleted"), [])
 
     def test_terms_of_a_post_are_sent_if_they_are_given(self):
         server, driver = self.begin()
-        server.ask("PUT", "/v2/queues/jobs", {"_default_message_delay": 30})
-        driver.ask("post", queue="jobs", bodies=[1])
-        driver.ask("post", queue="jobs", bodies=[2], delay=0, ttl=777)
-        job, = driver.ask("claim", queue="jobs", wait=0)
+        server.fetch("PUT", "/v2/queues/jobs", {"_default_message_delay": 30})
+        driver.fetch("post", queue="jobs", bodies=[1])
+        driver.fetch("post", queue="jobs", bodies=[2], delay=0, ttl=777)
+        job, = driver.fetch("claim", queue="jobs", wait=0)
         self.assertEqual(job["body"], 2)
-        message = server.ask("GET", "/v2/queues/jobs/messages/" + job["id"])
+        message = server.fetch("GET", "/v2/queues/jobs/messages/" + job["id"])
         self.assertEqual(message["ttl"], 777)
 
     def test_an_empty_queue_has_no_claim(self):
         _, driver = self.begin()
-        self.assertIsNone(driver.ask("claim", queue="jobs", wait=0))
+        self.assertIsNone(driver.fetch("claim", queue="jobs", wait=0))
         begun = time.monotonic()
-        self.assertIsNone(driver.ask("claim", queue="jobs", wait=1))
+        self.assertIsNone(driver.fetch("claim", queue="jobs", wait=1))
         self.assertGreaterEqual(time.monotonic() - begun, 1)
 
-    def test_a_server_that_does_not_wait_is_asked_again_until_the_time_is_over(self):
+    def test_a_server_that_does_not_wait_gets_requests_until_the_time_is_over(self):
         server, driver = self.begin("--max-wait", "0")
         driver.order({"do": "claim", "queue": "jobs", "wait": 20})
         server.post(1)
         self.assertEqual(driver.result()[0]["body"], 1)
-        self.assertIsNone(driver.ask("claim", queue="jobs", wait=1))
+        self.assertIsNone(driver.fetch("claim", queue="jobs", wait=1))
 
     def test_a_finish_deletes_a_job_and_posts_the_next_in_one_step(self):
         server, driver = self.begin()
-        driver.ask("post", queue="jobs", bodies=[1])
-        driver.ask("claim", queue="jobs")
-        posted, = driver.ask("finish", post=[{"queue": "next", "messages": [{"body": 2}]}])
+        driver.fetch("post", queue="jobs", bodies=[1])
+        driver.fetch("claim", queue="jobs")
+        posted, = driver.fetch("finish", post=[{"queue": "next", "messages": [{"body": 2}]}])
         self.assertEqual((posted["queue"], len(posted["resources"])), ("next", 1))
         self.assertEqual((server.counts(), server.counts("next")), ((0, 0), (1, 0)))
 
     def test_a_failed_job_is_delayed_with_its_reason(self):
         server, driver = self.begin()
-        ident, = driver.ask("post", queue="jobs", bodies=[1])
-        driver.ask("claim", queue="jobs")
-        driver.ask("retry", delay=30, reason="no route")
-        message = server.ask("GET", "/v2/queues/jobs/messages/" + ident, Prefer="details")
+        ident, = driver.fetch("post", queue="jobs", bodies=[1])
+        driver.fetch("claim", queue="jobs")
+        driver.fetch("retry", delay=30, reason="no route")
+        message = server.fetch("GET", "/v2/queues/jobs/messages/" + ident, Prefer="details")
         self.assertEqual((message["details"]["state"], message["details"]["last_reason"]),
                          ("delayed", "no route"))
         server.advance(30)
-        job, = driver.ask("claim", queue="jobs")
+        job, = driver.fetch("claim", queue="jobs")
         self.assertEqual((job["id"], job["attempt"]), (ident, 2))
 
     def test_a_released_claim_gives_back_the_jobs_that_have_not_ended(self):
         server, driver = self.begin()
-        driver.ask("post", queue="jobs", bodies=[1, 2, 3])
-        driver.ask("claim", queue="jobs", limit=3)
-        driver.ask("delete", job=1)
-        driver.ask("release")
+        driver.fetch("post", queue="jobs", bodies=[1, 2, 3])
+        driver.fetch("claim", queue="jobs", limit=3)
+        driver.fetch("delete", job=1)
+        driver.fetch("release")
         self.assertEqual(server.counts(), (2, 0))
-        self.assertEqual([job["body"] for job in driver.ask("claim", queue="jobs", limit=3)], [1, 3])
+        self.assertEqual([job["body"] for job in driver.fetch("claim", queue="jobs", limit=3)], [1, 3])
 
     def test_a_claim_has_its_fencing_token(self):
         server, driver = self.begin()
         server.post(1, 2)
-        driver.ask("claim", queue="jobs")
-        driver.ask("claim", queue="jobs")
-        first, second = driver.ask("number", claim=0), driver.ask("number", claim=1)
+        driver.fetch("claim", queue="jobs")
+        driver.fetch("claim", queue="jobs")
+        first, second = driver.fetch("number", claim=0), driver.fetch("number", claim=1)
         self.assertEqual(int(second), int(first) + 1)
         self.assertGreater(int(first), 2 ** 52)
 
     def test_a_claim_is_renewed_after_a_third_of_its_lease(self):
         server, driver = self.begin()
-        driver.ask("post", queue="jobs", bodies=[1])
-        driver.ask("claim", queue="jobs", lease=3)
+        driver.fetch("post", queue="jobs", bodies=[1])
+        driver.fetch("claim", queue="jobs", lease=3)
         eventually(lambda: len(server.history("renewed")) == 2)
-        self.assertFalse(driver.ask("lost"))
-        driver.ask("delete")
+        self.assertFalse(driver.fetch("lost"))
+        driver.fetch("delete")
         self.assertEqual(server.history("claim_ended"), [])
 
     def test_a_claim_that_took_long_is_renewed_at_once(self):
@@ -331,29 +331,29 @@ class Requests:
         server.post(1)
         driver.result()
         self.assertEqual(len(server.history("renewed")), 1)
-        self.assertFalse(driver.ask("lost"))
+        self.assertFalse(driver.fetch("lost"))
 
     def test_a_late_deletion_is_lost(self):
         server, driver = self.begin()
-        driver.ask("post", queue="jobs", bodies=[1])
+        driver.fetch("post", queue="jobs", bodies=[1])
         for word, more in (("delete", {}), ("finish", {}), ("retry", {"delay": 1, "reason": ""})):
-            driver.ask("claim", queue="jobs")
+            driver.fetch("claim", queue="jobs")
             server.advance(61)
-            self.assertFalse(driver.ask("lost"))
+            self.assertFalse(driver.fetch("lost"))
             self.assert_fails("Lost", None, driver, word, **more)
-            self.assertTrue(driver.ask("lost"))
+            self.assertTrue(driver.fetch("lost"))
             self.assertEqual(server.counts(), (1, 0))
 
     def test_a_renewal_learns_that_the_lease_has_ended(self):
         server, driver = self.begin()
-        driver.ask("post", queue="jobs", bodies=[1])
-        driver.ask("claim", queue="jobs", lease=12)
+        driver.fetch("post", queue="jobs", bodies=[1])
+        driver.fetch("claim", queue="jobs", lease=12)
         server.end_claim()
-        eventually(lambda: driver.ask("lost"))
+        eventually(lambda: driver.fetch("lost"))
         self.assertEqual(server.history("refused")[-1]["action"], "claims:update")
         refused = len(server.history("refused"))
         self.assert_fails("Lost", None, driver, "delete")
-        self.assertEqual(len(server.history("refused")), refused)  # it asked nothing
+        self.assertEqual(len(server.history("refused")), refused)  # it sent no request
 
     def test_refused_requests_have_status_and_description(self):
         _, driver = self.begin()
@@ -369,11 +369,11 @@ class Requests:
         for term, value in (("lease", None), ("lease", 1.5), ("limit", "2&x=1"), ("wait", "1"), ("wait", None)):
             text = self.assert_fails("TypeError", None, driver, "claim", queue="jobs", **{term: value})
             self.assertIn(term, text)
-        driver.ask("claim", queue="jobs")
+        driver.fetch("claim", queue="jobs")
         for delay, reason in (("x", ""), (None, ""), (1, 5), (1, [])):
             text = self.assert_fails("TypeError", None, driver, "retry", delay=delay, reason=reason)
             self.assertRegex(text, "^(delay|reason) is ")
-        driver.ask("delete")
+        driver.fetch("delete")
         self.assertEqual(len(server.history("claimed")), 1)
 
     def test_an_address_without_a_scheme_or_a_host_is_refused(self):
@@ -381,36 +381,36 @@ class Requests:
             driver = Driver(self.command)
             self.addCleanup(driver.end)
             with self.assertRaisesRegex(Failure, "must begin with http:// or https://"):
-                driver.ask("connect", url=url)
+                driver.fetch("connect", url=url)
 
     def test_only_scheme_host_port_and_path_make_an_address(self):
         server = self.serve(*SHORT)
-        self.drive(server.url.replace("http:", "HTTP:")).ask("post", queue="jobs", bodies=[1])
+        self.drive(server.url.replace("http:", "HTTP:")).fetch("post", queue="jobs", bodies=[1])
         for url in ("http://user:pw@127.0.0.1", "http://127.0.0.1?a=b", "http://127.0.0.1#a",
                     "http://127.0.0.1:80 ", "http://127.0.0.1:80a", "http://127.0.0.1:65536", "http://:80"):
             driver = Driver(self.command)
             self.addCleanup(driver.end)
             with self.subTest(url=url), self.assertRaisesRegex(Failure, "(only|not valid|https://)$") as failure:
-                driver.ask("connect", url=url)
+                driver.fetch("connect", url=url)
             self.assertIn(url, failure.exception.text)
 
     def test_a_header_that_cannot_be_sent_is_an_error_at_once(self):
         server = self.serve(*SHORT)
         driver = self.drive(server.url, project="demo\nX-Header: 1")
         with self.assertRaisesRegex(Failure, "^(Value|Type)Error: Invalid"):
-            driver.ask("post", queue="jobs", bodies=[1])
+            driver.fetch("post", queue="jobs", bodies=[1])
 
     def test_the_environment_names_server_project_and_token(self):
         server = self.serve(*SHORT)
         driver = Driver(self.command, CLAIMD_URL=server.url + "/", CLAIMD_PROJECT="dé mo ☃",
                         CLAIMD_TOKEN="it is ignored")
         self.addCleanup(driver.end)
-        driver.ask("connect", project="")
-        driver.ask("post", queue="jobs", bodies=["ä"])
-        driver.ask("claim", queue="jobs")
-        driver.ask("delete")
+        driver.fetch("connect", project="")
+        driver.fetch("post", queue="jobs", bodies=["ä"])
+        driver.fetch("claim", queue="jobs")
+        driver.fetch("delete")
         path = "/claimd/history?event=posted,finished&project=" + urllib.parse.quote("dé mo ☃")
-        self.assertEqual(len(server.ask("GET", path)["history"]), 2)
+        self.assertEqual(len(server.fetch("GET", path)["history"]), 2)
 
 
 class Faults:
@@ -420,29 +420,29 @@ class Faults:
         for fault in ("cut=after", "half", "cut=before"):
             server, driver = self.begin()
             server.fault("messages:create", fault)
-            ids = driver.ask("post", queue="jobs", bodies=[1, 2])
+            ids = driver.fetch("post", queue="jobs", bodies=[1, 2])
             self.assertEqual((len(ids), server.counts()), (2, (2, 0)), fault)
             self.assertEqual(len(server.history("fault")), 1)
 
     def test_a_lost_response_to_a_claim_gives_the_same_claim(self):
         for fault in ("cut=after", "half"):
             server, driver = self.begin()
-            driver.ask("post", queue="jobs", bodies=[1])
+            driver.fetch("post", queue="jobs", bodies=[1])
             server.fault("claims:create", fault)
-            job, = driver.ask("claim", queue="jobs")
+            job, = driver.fetch("claim", queue="jobs")
             self.assertEqual((job["attempt"], len(server.history("claimed"))), (1, 1), fault)
             self.assertEqual(len(server.history("renewed")), 1)  # when did its lease begin?
-            driver.ask("delete")
+            driver.fetch("delete")
 
     def test_a_lost_response_to_an_end_is_no_lost_job(self):
         post = [{"queue": "next", "messages": [{"body": 2}]}]
         for word, more in (("delete", {}), ("finish", {"post": post}),
                            ("retry", {"delay": 0, "reason": "x"})):
             server, driver = self.begin()
-            driver.ask("post", queue="jobs", bodies=[1])
-            driver.ask("claim", queue="jobs")
+            driver.fetch("post", queue="jobs", bodies=[1])
+            driver.fetch("claim", queue="jobs")
             server.fault("messages:delete" if word == "delete" else "claims:update", "cut=after")
-            driver.ask(word, **more)
+            driver.fetch(word, **more)
             self.assertEqual(len(server.history("fault")), 1)
             self.assertEqual(server.counts("next"), (int(word == "finish"), 0))
             self.assertEqual(server.counts(), (int(word == "retry"), 0))
@@ -452,7 +452,7 @@ class Faults:
             server, driver = self.begin()
             server.fault("messages:create", "status=%d; retry_after=1" % status)
             begun = time.monotonic()
-            driver.ask("post", queue="jobs", bodies=[1])
+            driver.fetch("post", queue="jobs", bodies=[1])
             self.assertGreaterEqual(time.monotonic() - begun, 1)
             self.assertEqual(server.counts(), (1, 0))
 
@@ -467,9 +467,9 @@ class Faults:
 
     def test_a_claim_that_ends_before_its_response_is_lost_later(self):
         server, driver = self.begin()
-        driver.ask("post", queue="jobs", bodies=[1])
+        driver.fetch("post", queue="jobs", bodies=[1])
         server.fault("claims:create", "end_claim")
-        driver.ask("claim", queue="jobs")
+        driver.fetch("claim", queue="jobs")
         self.assert_fails("Lost", None, driver, "delete")
 
     def test_a_response_without_end_fails_at_the_deadline(self):
@@ -515,9 +515,9 @@ class Faults:
     def test_a_claim_is_renewed_again_after_a_renewal_that_failed(self):
         with FirstRenewalFails() as server:
             driver = self.drive("http://127.0.0.1:%d" % server.port)
-            driver.ask("claim", queue="jobs", lease=2)
+            driver.fetch("claim", queue="jobs", lease=2)
             self.assertTrue(server.renewed.wait(PATIENCE_S))
-            self.assertFalse(driver.ask("lost"))
+            self.assertFalse(driver.fetch("lost"))
 
 
 class Work:
@@ -582,7 +582,7 @@ class Work:
         with EndlessResponse() as server:
             driver = self.drive("http://127.0.0.1:%d" % server.port)
             self.work(driver)
-            self.assertTrue(server.asked.wait(PATIENCE_S))
+            self.assertTrue(server.requested.wait(PATIENCE_S))
             self.assert_stops(driver)  # after 5 s
 
     def test_a_job_that_fails_is_tried_again_and_does_not_hold_up_the_others(self):
@@ -593,8 +593,8 @@ class Work:
         driver.order("fail")
         self.does(driver, 2)
         eventually(lambda: server.waiters() == 1)
-        message, = server.ask("GET", "/v2/queues/jobs/messages?echo=true&include_delayed=true",
-                              Prefer="details")["messages"]
+        message, = server.fetch("GET", "/v2/queues/jobs/messages?echo=true&include_delayed=true",
+                                Prefer="details")["messages"]
         self.assertRegex(message["details"]["last_reason"], "^(Value|Type)Error: the job cannot be done")
         server.advance(30)
         self.does(driver, 1, attempt=2)
@@ -603,7 +603,7 @@ class Work:
 
     def test_a_poison_message_goes_to_the_dead_letter_queue(self):
         server, driver = self.begin()
-        server.ask("PUT", "/v2/queues/jobs", CREATE)
+        server.fetch("PUT", "/v2/queues/jobs", CREATE)
         server.post("poison", 2)
         self.work(driver)
         for attempt in (1, 2):
@@ -619,12 +619,12 @@ class Work:
         self.work(driver, limit=5)
         self.begins(driver, 1)
         server.end_claim()
-        taken = server.ask("POST", "/v2/queues/jobs/claims?limit=1", {"ttl": 600})["messages"]
+        taken = server.fetch("POST", "/v2/queues/jobs/claims?limit=1", {"ttl": 600})["messages"]
         driver.order("done")
         self.assertEqual(driver.says(), {"done": 1})
         self.assertEqual(driver.says(), {"undone": 1})
         self.does(driver, 2, attempt=2)
-        server.ask("DELETE", taken[0]["href"])
+        server.fetch("DELETE", taken[0]["href"])
         self.assert_stops(driver)
         self.assertEqual(server.counts(), (0, 0))
 
@@ -634,7 +634,7 @@ class Work:
         self.work(driver, lease=3)
         self.begins(driver, 1)
         server.end_claim()
-        server.ask("POST", "/v2/queues/jobs/claims?limit=1", {"ttl": 600})
+        server.fetch("POST", "/v2/queues/jobs/claims?limit=1", {"ttl": 600})
 
         def is_lost():
             driver.order("is it lost")
@@ -651,8 +651,8 @@ class Work:
             server.post(1, 2)
             self.work(driver)
             self.begins(driver, 1)
-            server.ask("DELETE", "/v2/queues/jobs/messages?ids=" +
-                       server.history("claimed")[-1]["ids"][0])
+            server.fetch("DELETE", "/v2/queues/jobs/messages?ids=" +
+                         server.history("claimed")[-1]["ids"][0])
             driver.order(word)
             said = driver.says()
             if "begun" not in said:
@@ -710,7 +710,7 @@ class Work:
         self.assertEqual(driver.result(), "stopped")
         self.assertEqual(server.counts(), (1, 1))  # 3 is released, and 1 is claimed until the lease ends
 
-    def test_a_stop_ends_a_pause_that_the_server_asked_for(self):
+    def test_a_stop_ends_a_pause_for_retry_after(self):
         server, driver = self.begin()
         server.post(1)
         self.work(driver)
@@ -816,8 +816,8 @@ class Work:
                 [CLAIMD, "token", "new", "a", "--role", "admin", "--projects", "*", "--tokens",
                  path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout.strip()
             server = self.serve("--auth", "tokens", "--tokens", path)
-            server.ask("POST", "/v2/queues/jobs/messages", {"messages": [{"body": 1}, {"body": 2}]},
-                       **{"X-Auth-Token": admin})
+            server.fetch("POST", "/v2/queues/jobs/messages", {"messages": [{"body": 1}, {"body": 2}]},
+                         **{"X-Auth-Token": admin})
             driver = self.drive(server.url, project="", token=token)
             self.work(driver)
             self.does(driver, 1)
@@ -836,7 +836,7 @@ class Work:
     @staticmethod
     def is_refused(server, token):
         try:
-            server.ask("GET", "/v2/queues", **{"X-Auth-Token": token})
+            server.fetch("GET", "/v2/queues", **{"X-Auth-Token": token})
         except RuntimeError as error:
             return ": 401 " in str(error)
         return False
@@ -890,7 +890,7 @@ class Tls:
         stranger = self.drive(url)
         self.assert_fails("Failed", 0, stranger, "request", method="GET", path="/", seconds=0.5)
         driver = self.drive(url, variables={self.authorities: server.pair.certificate}.items())
-        driver.ask("post", queue="jobs", bodies=[1])
+        driver.fetch("post", queue="jobs", bodies=[1])
         self.work(driver)
         self.does(driver, 1)
         eventually(lambda: server.waiters() == 1)
@@ -910,18 +910,18 @@ class Zaqar:
             "client_uuid": CLIENT_ID,
             "auth_opts": {"backend": "noauth", "options": {"os_project_id": "demo"}}}).queue("jobs")
         queue.post([{"body": {"job": 1}, "ttl": 300}, {"body": {"job": 2}, "ttl": 300}])
-        job, = driver.ask("claim", queue="jobs")
+        job, = driver.fetch("claim", queue="jobs")
         self.assertEqual((job["body"], job["attempt"]), ({"job": 1}, 1))
-        driver.ask("delete")
-        driver.ask("post", queue="jobs", bodies=[{"job": 3}], ttl=300)
+        driver.fetch("delete")
+        driver.fetch("post", queue="jobs", bodies=[{"job": 3}], ttl=300)
         held = list(queue.claim(ttl=60, grace=60))
         self.assertEqual([message.body for message in held], [{"job": 2}, {"job": 3}])
-        self.assertIsNone(driver.ask("claim", queue="jobs", wait=0))
+        self.assertIsNone(driver.fetch("claim", queue="jobs", wait=0))
         held[0].delete()
         server.advance(60)
-        self.assertEqual(driver.ask("claim", queue="jobs")[0]["attempt"], 2)
+        self.assertEqual(driver.fetch("claim", queue="jobs")[0]["attempt"], 2)
         self.assertRaises(errors.MalformedRequest, held[1].delete)
-        driver.ask("delete")
+        driver.fetch("delete")
         self.assertEqual(server.counts(), (0, 0))
 
 

@@ -187,7 +187,7 @@ class Pyrax(RackspaceCase):
                     % (message.path.rsplit("/", 1)[-1], claim_id))
         self.expect(204, "DELETE", "/queues/work/claims/" + claim_id)
 
-    def test_the_home_document_is_asked_for_without_a_slash_and_not_found(self):
+    def test_the_home_document_without_a_slash_is_not_found(self):
         home = self.endpoint.rsplit("/", 1)[0]
         usual = self.headers(CLIENT_ID)
         self.assertEqual(self.send("GET", home, None, usual).status, 404)

@@ -84,7 +84,7 @@ class EachVersion:
         bodies = [m.body["job"] for m in queue.messages(limit=10).stream()]
         self.assertEqual(bodies, list(range(25)))
 
-    def test_a_client_does_not_see_its_own_messages_unless_it_asks(self):
+    def test_a_client_sees_its_own_messages_with_echo_only(self):
         self.fill(2)
         queue = self.connect().queue("jobs")
         self.assertEqual(list(queue.messages()), [])

@@ -43,7 +43,7 @@ class AccessCase(unittest.TestCase):
     def start(self, *options):
         return Server("--auth", "tokens", "--tokens", self.path, *options)
 
-    def ask(self, server, token, method="GET", target="/v2/queues", body=None, headers=()):
+    def fetch(self, server, token, method="GET", target="/v2/queues", body=None, headers=()):
         headers = [*headers, "X-Auth-Token: " + token] if token is not None else headers
         with server.connect() as client:
             client.send(request(method, target, body, headers=headers, close=True))
@@ -176,12 +176,12 @@ class Access(AccessCase):
             for wrong in (None, "", "x", token[:-1], token + "0", token.upper(),
                           "claimd_" + 64 * "0", 8000 * "a"):
                 with self.subTest(token=wrong):
-                    response = self.ask(server, wrong)
+                    response = self.fetch(server, wrong)
                     self.assertIn(response.status, (401, 431))
                     if response.status == 401:
                         self.assertEqual(response.headers["www-authenticate"], "Bearer")
-            self.assertEqual(self.ask(server, token).status, 200)
-            response = self.ask(server, None, headers=["Authorization: Bearer " + token])
+            self.assertEqual(self.fetch(server, token).status, 200)
+            response = self.fetch(server, None, headers=["Authorization: Bearer " + token])
             self.assertEqual(response.status, 200)
             server.signal()
             self.assertEqual(server.wait(), 0)
@@ -194,14 +194,14 @@ class Access(AccessCase):
         worker = self.new("worker", "worker", "--projects", "p")
         with self.start() as server:
             body = b'{"messages":[{"body":1}]}'
-            self.assertEqual(self.ask(server, producer, "POST", "/v2/queues/q/messages",
-                                      body).status, 201)
-            self.assertEqual(self.ask(server, producer, "POST", "/v2/queues/q/claims",
-                                      b"{}").status, 403)
-            self.assertEqual(self.ask(server, worker, "POST", "/v2/queues/q/claims",
-                                      b"{}").status, 201)
-            self.assertEqual(self.ask(server, worker, "DELETE", "/v2/queues/q").status, 403)
-            self.assertEqual(self.ask(server, worker, target="/v2/r/queues").status, 403)
+            self.assertEqual(self.fetch(server, producer, "POST", "/v2/queues/q/messages",
+                                        body).status, 201)
+            self.assertEqual(self.fetch(server, producer, "POST", "/v2/queues/q/claims",
+                                        b"{}").status, 403)
+            self.assertEqual(self.fetch(server, worker, "POST", "/v2/queues/q/claims",
+                                        b"{}").status, 201)
+            self.assertEqual(self.fetch(server, worker, "DELETE", "/v2/queues/q").status, 403)
+            self.assertEqual(self.fetch(server, worker, target="/v2/r/queues").status, 403)
 
     def test_reloading_takes_effect_for_the_next_request(self):
         one = self.new("one", "admin")
@@ -225,11 +225,11 @@ class Access(AccessCase):
                 file.write("nonsense\n")
             server.signal(signal.SIGHUP)
             server.logged("reload_failed error=\"tokens: %s:2: a line must be" % self.path)
-            self.assertEqual(self.ask(server, one).status, 200)
+            self.assertEqual(self.fetch(server, one).status, 200)
             os.unlink(self.path)
             server.signal(signal.SIGHUP)
             server.logged("No such file or directory: `claimd token new` makes one")
-            self.assertEqual(self.ask(server, one).status, 200)
+            self.assertEqual(self.fetch(server, one).status, 200)
 
     def test_a_world_readable_list_is_refused(self):
         self.new("one", "admin")
@@ -284,7 +284,7 @@ class Access(AccessCase):
         with open(policy, "w", encoding="ascii") as file:
             file.write('{"queues:get_all": "!", "messages:create": "role:reader"}')
         with self.start("--policy", policy) as server:
-            self.assertEqual(self.ask(server, reader).status, 403)
+            self.assertEqual(self.fetch(server, reader).status, 403)
             with server.connect() as client:
                 client.send(post("q", headers=["X-Auth-Token: " + reader]))
                 self.assertEqual(client.response().status, 201)
@@ -292,7 +292,7 @@ class Access(AccessCase):
                 file.write("{}")
             server.signal(signal.SIGHUP)
             server.logged("reloaded")
-            self.assertEqual(self.ask(server, reader).status, 200)
+            self.assertEqual(self.fetch(server, reader).status, 200)
 
     def test_an_open_address_needs_auth_or_insecure_listen(self):
         run = subprocess.run([CLAIMD, "--listen", "0.0.0.0:0"], stderr=subprocess.PIPE,

@@ -74,7 +74,7 @@ def refused(sockets, *options, names=None, count=None):
     return ended
 
 
-def ask(one, data):
+def fetch(one, data):
     with Client(one.family, one.getsockname()) as client:
         client.send(data)
         return client.response()
@@ -86,14 +86,14 @@ class Taken(unittest.TestCase):
             with listening() as one, activated([one], "--listen", "127.0.0.1:1",
                                                names=names) as server:
                 self.assertEqual(server.port, one.getsockname()[1])
-                self.assertEqual(ask(one, post("q")).status, 201)
+                self.assertEqual(fetch(one, post("q")).status, 201)
 
     def test_the_name_says_what_for(self):
         with listening() as api, listening() as metrics, \
                 activated([metrics, api], names="metrics:api"):
-            self.assertEqual(ask(api, post("q")).status, 201)
-            self.assertEqual(ask(metrics, post("q")).status, 404)
-            self.assertEqual(ask(metrics, request("GET", "/readyz")).status, 200)
+            self.assertEqual(fetch(api, post("q")).status, 201)
+            self.assertEqual(fetch(metrics, post("q")).status, 404)
+            self.assertEqual(fetch(metrics, request("GET", "/readyz")).status, 200)
 
     def test_one_for_tls_needs_a_certificate(self):
         with Workshop() as shop, listening() as one:
@@ -112,20 +112,20 @@ class Taken(unittest.TestCase):
             with listening(socket.AF_UNIX, path) as one:
                 with activated([one]) as server:
                     self.assertEqual(server.path, path)
-                    self.assertEqual(ask(one, post("q")).status, 201)
+                    self.assertEqual(fetch(one, post("q")).status, 201)
                 self.assertTrue(os.path.exists(path))
 
     def test_descriptors_for_another_process_are_left_alone(self):
         words, far = command([], pid="1")
         self.assertEqual(far, [])
         with Server(*words[1:], program=words[0], env=variables(1, None)) as server:
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
 
     def test_none_at_all_is_no_socket_activation(self):
         for count in ("0", "00"):
             words, _ = command([])
             with Server(*words[1:], program=words[0], env=variables(count, None)) as server:
-                self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+                self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
 
     def test_they_are_neither_blocking_nor_handed_on(self):
         with listening() as one, activated([one]) as server:
@@ -174,7 +174,7 @@ class Refused(unittest.TestCase):
 
 
 class Caller(threading.Thread):
-    """Posts again and again, on a new connection each time, until it is asked to stop."""
+    """Posts again and again, on a new connection each time, until it has to stop."""
 
     def __init__(self, one, stop):
         super().__init__()
@@ -184,7 +184,7 @@ class Caller(threading.Thread):
     def run(self):
         try:
             while not self.stop.is_set():
-                status = ask(self.one, post("q", close=True)).status
+                status = fetch(self.one, post("q", close=True)).status
                 if status != 201:
                     raise AssertionError("answered %d" % status)
                 self.responses += 1

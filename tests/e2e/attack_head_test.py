@@ -68,12 +68,12 @@ class Parameters(unittest.TestCase):
 
     def test_any_number_of_parameters_is_answered(self):
         """Ours as long as the head fits, a refusal of the head when it does not."""
-        with Server(*FOREVER) as server, Persistent(server) as ask:
+        with Server(*FOREVER) as server, Persistent(server) as fetch:
             for one in ("", "a=b", "a", "=", "a=%41", "ids=a%2Cb"):
                 for count in (1, 2, 60, 100, 119, 120, 121, 130, 200, 255, 256, 257, 300,
                               500, 1000, 1500, 2500, 4000, 5500, 6500):
                     data = self.get("/v2/queues?" + "&".join([one] * count))
-                    response = ask(data)
+                    response = fetch(data)
                     self.assertIsNotNone(response, (one, count))
                     fits = 200 if count <= PAIRS_LIMIT else 400
                     with self.subTest(one=one, count=count, size=len(data)):
@@ -88,7 +88,7 @@ class Parameters(unittest.TestCase):
                                              "Invalid parameter")
 
     def test_any_size_of_a_query_is_answered(self):
-        with Server(*FOREVER) as server, Persistent(server) as ask:
+        with Server(*FOREVER) as server, Persistent(server) as fetch:
             for one in ("a=b&", "&", "x" * 40 + "&", "y"):
                 last = 0
                 for size in range(3000, HEAD_LIMIT + 1200, 41):
@@ -97,7 +97,7 @@ class Parameters(unittest.TestCase):
                         wanted = (400, 414, 431)
                     else:
                         wanted = (200, 414, 431)
-                    response = ask(self.get("/v2/queues?" + query))
+                    response = fetch(self.get("/v2/queues?" + query))
                     self.assertIsNotNone(response, (one, size))
                     with self.subTest(one=one, size=size):
                         self.assertIn(status(response), wanted, response)
@@ -107,26 +107,26 @@ class Parameters(unittest.TestCase):
 
     def test_as_many_parameters_and_ids_as_are_allowed_can_be_sent(self):
         with Server("--max-messages-per-page", "100", *FOREVER) as server, \
-                Persistent(server) as ask:
+                Persistent(server) as fetch:
             body = b'{"messages":[' + b",".join([b'{"body":1}'] * 100) + b"]}"
-            posted = json.loads(ask(post("ids", body)).body)["resources"]
+            posted = json.loads(fetch(post("ids", body)).body)["resources"]
             ids = "&".join("ids=" + place.rpartition("/")[2] for place in posted)
-            got = ask(self.get("/v2/queues/ids/messages?" + ids))
+            got = fetch(self.get("/v2/queues/ids/messages?" + ids))
             self.assertEqual(status(got), 200, got)
             self.assertEqual([m["href"] for m in json.loads(got.body)["messages"]], posted)
             many = "&".join(["a=b"] * (PAIRS_LIMIT - 1))
             for target, code in (("/v2/queues/ids/messages?echo=true&" + many, 200),
                                  ("/v2/queues/ids/messages?echo=true&b=c&" + many, 400)):
-                self.assertEqual(status(ask(self.get(target))), code)
-            self.assertEqual(status(ask(request("DELETE", "/v2/queues/ids/messages?" + ids))),
+                self.assertEqual(status(fetch(self.get(target))), code)
+            self.assertEqual(status(fetch(request("DELETE", "/v2/queues/ids/messages?" + ids))),
                              204)
-            stats = json.loads(ask(self.get("/v2/queues/ids/stats")).body)
+            stats = json.loads(fetch(self.get("/v2/queues/ids/stats")).body)
             self.assertEqual(stats["messages"]["total"], 0)
 
     def test_parameters_without_number_leave_no_memory_behind(self):
         crowd, rounds = 100, 10 if SANITIZED else 100
         with Server("--max-memory", "8M", *FOREVER) as server:
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
             before = descriptors(server)
             resident = 0
             for i in range(rounds):
@@ -144,9 +144,9 @@ class Parameters(unittest.TestCase):
                             (resident, resident_kb(server)))
             # Nor is any of the budget gone: almost all that is for messages can be filled.
             body = b'{"messages":[{"body":"' + b"x" * 100000 + b'"}]}'
-            with Persistent(server) as ask:
+            with Persistent(server) as fetch:
                 for _ in range(55):
-                    self.assertEqual(status(ask(post("capacity", body))), 201)
+                    self.assertEqual(status(fetch(post("capacity", body))), 201)
 
 
 class SpaceForTheResponse(unittest.TestCase):
@@ -164,8 +164,8 @@ class SpaceForTheResponse(unittest.TestCase):
         lines = [line + "y" * (each - len(line)) for line in lines]
         return request(method, target, body, headers=chunk + lines)
 
-    def total(self, ask, queue):
-        response = ask(request("GET", "/v2/queues/%s/stats" % queue))
+    def total(self, fetch, queue):
+        response = fetch(request("GET", "/v2/queues/%s/stats" % queue))
         counts = json.loads(response.body)["messages"]
         return counts["total"], counts["claimed"]
 
@@ -176,13 +176,13 @@ class SpaceForTheResponse(unittest.TestCase):
                 if size > 200 + count * 8:
                     yield count, size
 
-    def run_sweep(self, ask, queue, make, code, done, step=311 if SANITIZED else 101):
+    def run_sweep(self, fetch, queue, make, code, done, step=311 if SANITIZED else 101):
         """make(count, size) is the request, done what one success adds to the counts."""
-        total, claimed = self.total(ask, queue)
+        total, claimed = self.total(fetch, queue)
         seen = {}
         for count, size in self.sweep(step):
             data = make(count, size)
-            response = ask(data)
+            response = fetch(data)
             with self.subTest(lines=count, size=data.index(b"\r\n\r\n") + 4):
                 self.assertIn(status(response), (code, 431), response)
             seen[status(response)] = seen.get(status(response), 0) + 1
@@ -190,58 +190,58 @@ class SpaceForTheResponse(unittest.TestCase):
                 total, claimed = total + done[0], claimed + done[1]
             else:
                 with self.subTest(lines=count, size=size, counts=True):
-                    self.assertEqual(self.total(ask, queue), (total, claimed))
-                total, claimed = self.total(ask, queue)
+                    self.assertEqual(self.total(fetch, queue), (total, claimed))
+                total, claimed = self.total(fetch, queue)
             if count + LINES > HEADERS_LIMIT:
                 self.assertNotEqual(status(response), code)
-        self.assertEqual(self.total(ask, queue), (total, claimed))
+        self.assertEqual(self.total(fetch, queue), (total, claimed))
         self.assertGreater(seen.get(code, 0), 0)
         self.assertGreater(seen.get(431, 0), 0)
 
-    def fill(self, ask, queue, count):
+    def fill(self, fetch, queue, count):
         body = b'{"messages":[' + b",".join([b'{"body":1}'] * 500) + b"]}"
         for _ in range(count // 500):
-            self.assertEqual(status(ask(post(queue, body))), 201)
+            self.assertEqual(status(fetch(post(queue, body))), 201)
 
     def test_a_post_is_answered_or_not_done(self):
         target, body = "/v2/queues/posts/messages", b'{"messages":[{"body":1}]}'
-        with Server(*FOREVER) as server, Persistent(server) as ask:
-            self.run_sweep(ask, "posts", lambda count, size: self.padded(
+        with Server(*FOREVER) as server, Persistent(server) as fetch:
+            self.run_sweep(fetch, "posts", lambda count, size: self.padded(
                 "POST", target, body, count - 1, size), 201, (1, 0))
 
     def test_a_post_with_a_long_location_is_answered_or_not_done(self):
         """The head of its response has the ids, up to 4 KB of them."""
         target = "/v2/queues/many/messages"
-        with Server(*FOREVER) as server, Persistent(server) as ask:
+        with Server(*FOREVER) as server, Persistent(server) as fetch:
             for messages in (40, 80, 110, 118, 125, 300):
                 body = b'{"messages":[' + b",".join([b'{"body":1}'] * messages) + b"]}"
                 with self.subTest(messages=messages):
-                    self.run_sweep(ask, "many", lambda count, size: self.padded(
+                    self.run_sweep(fetch, "many", lambda count, size: self.padded(
                         "POST", target, body, count - 1, size), 201, (messages, 0), step=311)
 
     def test_a_claim_is_answered_or_not_made(self):
-        with Server(*FOREVER) as server, Persistent(server) as ask:
-            self.fill(ask, "claims", 2000)
-            self.run_sweep(ask, "claims", lambda count, size: self.padded(
+        with Server(*FOREVER) as server, Persistent(server) as fetch:
+            self.fill(fetch, "claims", 2000)
+            self.run_sweep(fetch, "claims", lambda count, size: self.padded(
                 "POST", "/v2/queues/claims/claims?limit=1", b"{}", count - 1, size), 201,
                 (0, 1))
 
     def test_a_pop_is_answered_or_takes_nothing(self):
-        with Server(*FOREVER) as server, Persistent(server) as ask:
-            self.fill(ask, "pops", 2000)
-            self.run_sweep(ask, "pops", lambda count, size: self.padded(
+        with Server(*FOREVER) as server, Persistent(server) as fetch:
+            self.fill(fetch, "pops", 2000)
+            self.run_sweep(fetch, "pops", lambda count, size: self.padded(
                 "DELETE", "/v2/queues/pops/messages?pop=1", None, count, size), 200, (-1, 0))
 
     def test_a_deletion_is_answered_or_not_done(self):
-        with Server(*FOREVER) as server, Persistent(server) as ask:
-            self.fill(ask, "gone", 2000)
+        with Server(*FOREVER) as server, Persistent(server) as fetch:
+            self.fill(fetch, "gone", 2000)
             places = []
             for _ in range(2000 // 20):
                 after = "&marker=" + places[-1].rpartition("/")[2] if places else ""
-                page = ask(request("GET", "/v2/queues/gone/messages?echo=true&limit=20" + after))
+                page = fetch(request("GET", "/v2/queues/gone/messages?echo=true&limit=20" + after))
                 places += [m["href"] for m in json.loads(page.body)["messages"]]
             self.assertEqual(len(set(places)), 2000)
-            self.run_sweep(ask, "gone", lambda count, size: self.padded(
+            self.run_sweep(fetch, "gone", lambda count, size: self.padded(
                 "DELETE", places.pop(), None, count, size), 204, (-1, 0))
 
     def test_trailers_leave_space_for_the_response_too(self):
@@ -249,25 +249,25 @@ class SpaceForTheResponse(unittest.TestCase):
         head = request("POST", "/v2/queues/tail/messages",
                        headers=["Transfer-Encoding: chunked"])
         body = b'{"messages":[{"body":1}]}'
-        with Server(*FOREVER) as server, Persistent(server) as ask:
+        with Server(*FOREVER) as server, Persistent(server) as fetch:
             expected = 0
             for count in list(range(1, 125, 3)) + list(range(125, 1200, 53)):
                 for each in (4, 8, 40, 70, 100, 130, 200):
                     lines = b"".join(b"X:%s\r\n" % (b"y" * each) for _ in range(count))
-                    response = ask(head + b"%x\r\n%s\r\n0\r\n%s\r\n" % (len(body), body, lines))
+                    response = fetch(head + b"%x\r\n%s\r\n0\r\n%s\r\n" % (len(body), body, lines))
                     with self.subTest(lines=count, each=each):
                         self.assertIn(status(response), (201, 400, 431), response)
                     expected += status(response) == 201
                     with self.subTest(lines=count, each=each, counts=True):
-                        self.assertEqual(self.total(ask, "tail"), (expected, 0))
-                    expected = self.total(ask, "tail")[0]
+                        self.assertEqual(self.total(fetch, "tail"), (expected, 0))
+                    expected = self.total(fetch, "tail")[0]
 
     def test_a_target_that_comes_back_in_the_response_leaves_space(self):
-        with Server(*FOREVER) as server, Persistent(server) as ask:
-            self.assertEqual(status(ask(request("PUT", "/v1/queues/q", b"{}"))), 201)
+        with Server(*FOREVER) as server, Persistent(server) as fetch:
+            self.assertEqual(status(fetch(request("PUT", "/v1/queues/q", b"{}"))), 201)
             for char in ('"', "<", "%22", "a", "\x7f"):
                 for count in range(100, HEAD_LIMIT // len(char), 97):
-                    response = ask(request("GET", "/v1/queues/q/messages?a=" + char * count))
+                    response = fetch(request("GET", "/v1/queues/q/messages?a=" + char * count))
                     with self.subTest(char=char, count=count):
                         self.assertIn(status(response), (200, 204, 414, 431), response)
 
@@ -286,8 +286,8 @@ class HeaderLines(Refusals, unittest.TestCase):
         return request("GET", "/v2/queues", headers=["X: y"] * (count - LINES))
 
     def test_the_number_of_header_lines_is_limited(self):
-        with Persistent(self.server) as ask:
-            self.assertEqual(status(ask(self.lines(HEADERS_LIMIT))), 200)
+        with Persistent(self.server) as fetch:
+            self.assertEqual(status(fetch(self.lines(HEADERS_LIMIT))), 200)
         for count in (HEADERS_LIMIT + 1, HEADERS_LIMIT + 2, 105):
             with self.subTest(lines=count):
                 self.assert_refused(self.lines(count), 431)
@@ -299,9 +299,9 @@ class HeaderLines(Refusals, unittest.TestCase):
                 self.assert_refused(request("GET", "/v2/queues", headers=[cookie]), 431)
 
     def test_the_limit_is_an_option(self):
-        with Server("--max-headers", "10", *PATIENT) as server, Persistent(server) as ask:
-            self.assertEqual(status(ask(self.lines(10))), 200)
-            self.assertEqual(status(ask(self.lines(11))), 431)
+        with Server("--max-headers", "10", *PATIENT) as server, Persistent(server) as fetch:
+            self.assertEqual(status(fetch(self.lines(10))), 200)
+            self.assertEqual(status(fetch(self.lines(11))), 431)
 
 
 def cookies(count, size):
@@ -330,20 +330,20 @@ class LargeHeads(Refusals, unittest.TestCase):
     def test_cookies_of_other_programs_do_no_harm(self):
         for count, size in ((1, 100), (17, 400), (25, 700), (3, 1800), (4, 2400), (1, 4000),
                             (50, 4000), (100, 8000), (180, 12000), (180, 15000), (1, 15800)):
-            with self.subTest(cookies=count, bytes=size), Persistent(self.server) as ask:
+            with self.subTest(cookies=count, bytes=size), Persistent(self.server) as fetch:
                 for _ in range(3):
-                    self.assertEqual(status(ask(self.get(self.BROWSER, cookies(count, size)))), 200)
+                    self.assertEqual(status(fetch(self.get(self.BROWSER, cookies(count, size)))), 200)
 
     def test_a_browser_may_get_its_cookies_later(self):
-        with Persistent(self.server) as ask:
-            self.assertEqual(status(ask(self.get(self.BROWSER))), 200)
-            self.assertEqual(status(ask(self.get(self.BROWSER, cookies(100, 15000)))), 200)
+        with Persistent(self.server) as fetch:
+            self.assertEqual(status(fetch(self.get(self.BROWSER))), 200)
+            self.assertEqual(status(fetch(self.get(self.BROWSER, cookies(100, 15000)))), 200)
 
     def test_a_large_head_need_not_be_of_a_browser(self):
         for lines in (["X-Auth-Token: " + "t" * 15000], ["X: y"] * 250,
                       ["X-%d: %s" % (i, "y" * 50) for i in range(240)]):
-            with self.subTest(lines=len(lines)), Persistent(self.server) as ask:
-                self.assertEqual(status(ask(self.get(*lines))), 200)
+            with self.subTest(lines=len(lines)), Persistent(self.server) as fetch:
+                self.assertEqual(status(fetch(self.get(*lines))), 200)
 
     def test_a_large_head_may_come_in_pieces(self):
         data = self.get(cookies(100, 15000))
@@ -354,7 +354,7 @@ class LargeHeads(Refusals, unittest.TestCase):
                 for size in sizes:
                     client.send(data[at:at + size])
                     at += size
-                    self.server.ask("GET", "/v2/queues")  # it has read the piece meanwhile
+                    self.server.fetch("GET", "/v2/queues")  # it has read the piece meanwhile
                 if sizes[0] >= 1200:
                     self.assertEqual(client.response().status, 200)
                 else:
@@ -370,7 +370,7 @@ class LargeHeads(Refusals, unittest.TestCase):
     def test_each_request_is_answered_or_not_done(self):
         """A connection has memory for a head at the limits, and for the response."""
         body, posted, seen = b'{"messages":[{"body":1}]}', 0, set()
-        with Persistent(self.server) as ask:
+        with Persistent(self.server) as fetch:
             for count in (1, 20, 60, 120, 180, 200, 240, 250, 256):
                 for size in range(1000, self.HEAD_MOST + 1500, 1513):
                     for share in (0, 0.5, 1):  # of the size is cookies
@@ -382,7 +382,7 @@ class LargeHeads(Refusals, unittest.TestCase):
                             lines += ["X: " + "y" * each] * max(1, int(count * (1 - share)))
                         data = request("POST", "/v2/queues/large/messages", body, headers=lines)
                         head = data.index(b"\r\n\r\n") + 4
-                        code = status(ask(data))
+                        code = status(fetch(data))
                         with self.subTest(count=count, head=head, share=share):
                             fits = head <= self.HEAD_MOST and count < self.LINES_MOST - 10
                             self.assertIn(code, (201,) if fits else (201, 431))
@@ -416,12 +416,12 @@ class LargeHeads(Refusals, unittest.TestCase):
             codes = [client.response().status for client in crowd]
             self.assertTrue(240 <= codes.count(200) <= 256, codes)  # other tests have some
             self.assertEqual(codes.count(200) + codes.count(431), 300)
-            with Persistent(self.server) as ask:
-                self.assertEqual(status(ask(self.get(self.BROWSER, cookies(5, 200)))), 200)
+            with Persistent(self.server) as fetch:
+                self.assertEqual(status(fetch(self.get(self.BROWSER, cookies(5, 200)))), 200)
         # Some have gone, and there is memory again.
         def is_served():
-            with Persistent(self.server) as ask:
-                return status(ask(self.get(cookies(20, 9000)))) == 200
+            with Persistent(self.server) as fetch:
+                return status(fetch(self.get(cookies(20, 9000)))) == 200
 
         eventually(is_served)
 
@@ -462,7 +462,7 @@ class OneHead(Refusals, unittest.TestCase):
         return request(method, target, headers=extra)
 
     def total(self, queue):
-        stats = self.server.ask("GET", "/v2/queues/%s/stats" % queue)
+        stats = self.server.fetch("GET", "/v2/queues/%s/stats" % queue)
         return json.loads(stats.body)["messages"]["total"]
 
     def test_lengths_that_are_none_get_one_response(self):
@@ -518,9 +518,9 @@ class OneHead(Refusals, unittest.TestCase):
         self.assert_refused(good.replace(b"Host: localhost\r\n", b""), 400)
         self.assert_refused(good.replace(b"Host: localhost", b"Host: test\r\nHost: test"), 400)
         self.assert_refused(good.replace(b"Host: localhost", b"host: a\r\nHOST: b"), 400)
-        with Persistent(self.server) as ask:
+        with Persistent(self.server) as fetch:
             old = good.replace(b"Host: localhost\r\n", b"").replace(b"HTTP/1.1", b"HTTP/1.0")
-            self.assertEqual(status(ask(old)), 200)
+            self.assertEqual(status(fetch(old)), 200)
 
     def test_bytes_that_two_parsers_read_differently_get_one_response(self):
         for extra in (["X-Extra: a\rb"], ["X-Extra: a\r"], ["X-Extra: \rContent-Length: 3"],
@@ -544,8 +544,8 @@ class OneHead(Refusals, unittest.TestCase):
         for head in (b"GET / HTTP/1.0\n\n", b"GET / HTTP/1.0\r\n\n", b"GET / HTTP/1.0\n\r\n"):
             with self.subTest(head=head):
                 self.assert_refused(head, 400)
-        with Persistent(self.server) as ask:
-            self.assertEqual(status(ask(b"GET / HTTP/1.0\r\n\r\n")), 300)
+        with Persistent(self.server) as fetch:
+            self.assertEqual(status(fetch(b"GET / HTTP/1.0\r\n\r\n")), 300)
 
     def test_the_first_header_line_does_not_begin_with_a_blank(self):
         """It would continue the request line."""
@@ -639,10 +639,10 @@ class OneHead(Refusals, unittest.TestCase):
                     except OSError:
                         pass  # refused before it was all sent
             body = b'{"messages":[{"body":"' + b"x" * 100000 + b'"}]}'
-            with Persistent(server) as ask:
+            with Persistent(server) as fetch:
                 for _ in range(8):  # a worker keeps some 64 unused exchanges
                     # The last of them are still on their way out, with what they have taken.
-                    eventually(lambda: status(ask(post("capacity", body))) == 201)
+                    eventually(lambda: status(fetch(post("capacity", body))) == 201)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Connections that are half closed, that never come to an end, or that have a request in the
-kernel when the server is asked to stop: they cost no work, and no client is left without an
+kernel when the server has to stop: they cost no work, and no client is left without an
 response.
 
     attack_socket_test.py CLAIMD
@@ -30,7 +30,7 @@ ROUNDS = 300 if SANITIZED else 2000  # requests of a client beside such connecti
 
 
 def settle(server):
-    """Waits until what was asked of the server before is done; for one that spins, not long."""
+    """Waits until the server has finished the requests before; for one that spins, not long."""
     for _ in range(20):
         before = processor_s(server)
         time.sleep(0.2)
@@ -84,7 +84,7 @@ class HalfClosed(unittest.TestCase):
                         Server("--workers", "1", *FOREVER) as server:
                     self.fill(server)
                     client = self.half_closed(server, what, data)
-                    self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+                    self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
                     self.assertLess(used_at_rest(server), AT_REST_S)
                     client.reset()
 
@@ -171,7 +171,7 @@ class EndlessLines(unittest.TestCase):
             for reset in (False, True):
                 with self.subTest(line=line[:20], size=len(line), reset=reset), \
                         Server("--workers", "1", *FOREVER) as server:
-                    self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+                    self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
                     before = descriptors(server)
                     for client in [self.attack(server, line) for _ in range(self.ATTACKERS)]:
                         if reset:
@@ -185,7 +185,7 @@ class EndlessLines(unittest.TestCase):
                      b"0\r\nX: yyy"):
             with self.subTest(line=line[:20], size=len(line)), \
                     Server("--workers", "1", *FOREVER) as server:
-                self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+                self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
                 before = descriptors(server)
                 clients = [self.attack(server, line) for _ in range(self.ATTACKERS)]
                 for client in clients:
@@ -202,7 +202,7 @@ class EndlessLines(unittest.TestCase):
             with self.attack(server) as client:
                 if select.select([client.socket], [], [], WATCHED_S)[0]:
                     self.assertIn(client.last_response().status, (400, 413, 431))
-            stats = server.ask("GET", "/v2/queues/q/stats").body
+            stats = server.fetch("GET", "/v2/queues/q/stats").body
             self.assertIn(b'"total":0', stats.replace(b" ", b""))
 
 

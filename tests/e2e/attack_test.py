@@ -146,7 +146,7 @@ class Resets(unittest.TestCase):
                     client._more()
                 client.reset()
             eventually(lambda: descriptors(server) <= before)
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
             self.assertEqual(server.stats("big")[1], 20)
             # Each response is 4 MB: had they been kept, there would be hundreds.
             self.assertTrue(SANITIZED or resident_kb(server) < 100 * 1024)
@@ -206,7 +206,7 @@ class Pipelines(unittest.TestCase):
             size = len(client.response().body)
             sender = threading.Thread(target=client.send, args=(listing * self.COUNT,))
             sender.start()
-            others = [server.ask("GET", "/v2/queues").status for _ in range(200)]
+            others = [server.fetch("GET", "/v2/queues").status for _ in range(200)]
             self.assertEqual(set(others), {200})
             # A thousand responses of 1 MB are wanted; no more than a few may be waiting.
             self.assertTrue(SANITIZED or resident_kb(server) < 100 * 1024)

@@ -22,12 +22,12 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (SANITIZED, Asker, Server, eventually, peak_kb, post,  # noqa: E402
+from harness import (SANITIZED, Fetcher, Server, eventually, peak_kb, post,  # noqa: E402
                      processor_s, request, resident_kb)
 
 CYCLES = int(os.environ.get("ATTACK_CYCLES", "10000" if SANITIZED else "100000"))
 FEWER = 10 if SANITIZED else 1  # a sanitizer's build is given a part of the work
-AT_ONCE = Asker.AT_ONCE
+AT_ONCE = Fetcher.AT_ONCE
 OTHER = {"Client-ID": "d1b0a1c2-0000-4000-8000-00000000000b"}
 
 
@@ -35,11 +35,11 @@ def batch(count, body=b"1", more=b""):
     return b'{"messages":[' + b",".join([b'{"body":' + body + more + b"}"] * count) + b"]}"
 
 
-def pages(ask, target, kind, client_id=None):
+def pages(fetch, target, kind, client_id=None):
     """What a listing shows, page by page along its links, to the end."""
     seen = []
     while target is not None:
-        page = json.loads(ask("GET", target, client_id=client_id).body)
+        page = json.loads(fetch("GET", target, client_id=client_id).body)
         seen.append(page[kind])
         links = page["links"]
         # An empty page is the last one: that is where clients stop.
@@ -57,22 +57,22 @@ class Fairness(unittest.TestCase):
 
     def beside(self, server, heavy, times=1):
         """
-        Runs heavy(ask) in `times` connections, again and again. Returns its result, the
+        Runs heavy(fetch) in `times` connections, again and again. Returns its result, the
         processor time it takes alone, and those that small requests had to wait for.
         """
-        with Asker(server) as ask:
+        with Fetcher(server) as fetch:
             before = processor_s(server)
-            result = heavy(ask)
+            result = heavy(fetch)
             whole = processor_s(server) - before
         others, enough = set(), threading.Event()
 
         def again():
-            with Asker(server) as ask:
+            with Fetcher(server) as fetch:
                 while not enough.is_set():
-                    if heavy(ask) != result:
+                    if heavy(fetch) != result:
                         others.add("another result")
         threads = [threading.Thread(target=again) for _ in range(times)]
-        with Asker(server) as small:
+        with Fetcher(server) as small:
             small("GET", "/v2/queues/nothing/stats")
             for thread in threads:
                 thread.start()
@@ -98,9 +98,9 @@ class Fairness(unittest.TestCase):
         names = ["queue-%06d" % i for i in range(count)]
         with Server("--workers", "1", "--max-queue-metadata", "1M",
                     "--request-seconds", "600") as server:
-            with Asker(server) as ask:
-                ask.all((request("PUT", "/v2/queues/" + name, metadata(i))
-                         for i, name in enumerate(names)), 201)
+            with Fetcher(server) as fetch:
+                fetch.all((request("PUT", "/v2/queues/" + name, metadata(i))
+                           for i, name in enumerate(names)), 201)
             alone, whole, waited = self.beside(server, lambda a: pages(
                 a, "/v2/queues?limit=20&" + query, "queues"))
             found = [queue["name"] for page in alone for queue in page]
@@ -134,8 +134,8 @@ class Fairness(unittest.TestCase):
     def listing(self, query, more, mine, fill):
         """A listing of a queue in which many messages are not shown; `mine` are."""
         with Server("--workers", "1", "--request-seconds", "600") as server:
-            with Asker(server) as ask:
-                expected = fill(ask, mine, more)
+            with Fetcher(server) as fetch:
+                expected = fill(fetch, mine, more)
             target = "/v2/queues/q/messages?limit=20" + query
             alone, whole, waited = self.beside(server, lambda a: [
                 [m["body"] for m in page] for page in pages(a, target, "messages")], times=4)
@@ -145,16 +145,16 @@ class Fairness(unittest.TestCase):
 
     HIDDEN = 500000 // FEWER
 
-    def fill(self, ask, shown, more):
+    def fill(self, fetch, shown, more):
         """Messages that are hidden, and between them some that are shown."""
         each = 5000 // FEWER
         expected = []
         for i in range(self.HIDDEN // each):
-            self.assertEqual(ask("POST", "/v2/queues/q/messages", batch(each, b"0", more))
+            self.assertEqual(fetch("POST", "/v2/queues/q/messages", batch(each, b"0", more))
                              .status, 201)
             if i in shown:
-                self.assertEqual(ask("POST", "/v2/queues/q/messages", batch(1, b"%d" % i),
-                                     client_id=OTHER["Client-ID"]).status, 201)
+                self.assertEqual(fetch("POST", "/v2/queues/q/messages", batch(1, b"%d" % i),
+                                       client_id=OTHER["Client-ID"]).status, 201)
                 expected.append(i)
         return expected
 
@@ -171,20 +171,20 @@ class Fairness(unittest.TestCase):
         count, each = 200000 // FEWER, 10000
         body = b'{"_max_claim_count":1,"_dead_letter_queue":"dead"}'
         with Server("--workers", "1", "--max-messages-per-claim-or-pop", str(each),
-                    "--request-seconds", "600") as server, Asker(server) as ask:
+                    "--request-seconds", "600") as server, Fetcher(server) as fetch:
             def prepare():
-                ask.all([request("DELETE", "/v2/queues/" + q) for q in ("q", "dead")], 204)
-                self.assertEqual(ask("PUT", "/v2/queues/q", body).status, 201)
-                ask.all([post("q", batch(each // 2))] * (2 * count // each), 201)
+                fetch.all([request("DELETE", "/v2/queues/" + q) for q in ("q", "dead")], 204)
+                self.assertEqual(fetch("PUT", "/v2/queues/q", body).status, 201)
+                fetch.all([post("q", batch(each // 2))] * (2 * count // each), 201)
                 claims = []
                 for _ in range(count // each):
-                    claims.append(ask("POST", "/v2/queues/q/claims?limit=%d" % each, b"{}"))
+                    claims.append(fetch("POST", "/v2/queues/q/claims?limit=%d" % each, b"{}"))
                     self.assertEqual(claims[-1].status, 201)
                 for claim in claims:
-                    self.assertEqual(ask("DELETE", claim.headers["location"]).status, 204)
+                    self.assertEqual(fetch("DELETE", claim.headers["location"]).status, 204)
 
             def heavy(a):
-                """Asks until nothing is left, however little a claim may move at once."""
+                """Claims until nothing is left, however little a claim may move at once."""
                 for _ in range(count):
                     if a("POST", "/v2/queues/q/claims", b"{}").status == 204 and \
                             a.total("q") == 0:
@@ -194,8 +194,8 @@ class Fairness(unittest.TestCase):
             def longest_wait():
                 prepare()
                 waited, results = [], []
-                with Asker(server) as other:
-                    thread = threading.Thread(target=lambda: results.append(heavy(ask)))
+                with Fetcher(server) as other:
+                    thread = threading.Thread(target=lambda: results.append(heavy(fetch)))
                     thread.start()
                     while thread.is_alive():
                         waited.append(self.wait(server, other))
@@ -206,7 +206,7 @@ class Fairness(unittest.TestCase):
 
             prepare()
             before = processor_s(server)
-            self.assertEqual(heavy(ask), "empty")
+            self.assertEqual(heavy(fetch), "empty")
             whole = processor_s(server) - before
             limit = max(0.01 * (20 if SANITIZED else 1), whole / 3)
             # Of all the work, no other request waits for much. On a busy machine the server may work
@@ -243,11 +243,11 @@ class Garbage(unittest.TestCase):
 
     def live_kb(self, body):
         """Kilobytes of memory that what all clients have alive takes, by measurement."""
-        with Server() as server, Asker(server) as ask:
-            ask("GET", "/v2/queues")
+        with Server() as server, Fetcher(server) as fetch:
+            fetch("GET", "/v2/queues")
             before = resident_kb(server)
             for i in range(self.CLIENTS):
-                self.assertEqual(ask("POST", "/v2/queues/q-%d/messages" % i, body).status, 201)
+                self.assertEqual(fetch("POST", "/v2/queues/q-%d/messages" % i, body).status, 201)
             return before, resident_kb(server) - before
 
     def churn(self, rounds, end, options=("--max-memory", "32M")):
@@ -256,17 +256,17 @@ class Garbage(unittest.TestCase):
         empty, live = self.live_kb(body)
         with Server(*options) as server:
             def work(number):
-                with Asker(server) as ask:
+                with Fetcher(server) as fetch:
                     for i in range(rounds):
                         queue = "q-%d" % number
                         requests = [post(queue, body)] + end(queue)
-                        ask.client.send(b"".join(requests))
-                        got = [ask.client.response().status for _ in requests]
+                        fetch.client.send(b"".join(requests))
+                        got = [fetch.client.response().status for _ in requests]
                         self.assertEqual(got, [201] + [204] * len(end(queue)), (number, i))
             self.together(work)
-            with Asker(server) as ask:  # and nothing has been lost or kept
+            with Fetcher(server) as fetch:  # and nothing has been lost or kept
                 for i in range(self.CLIENTS):
-                    self.assertEqual(ask.total("q-%d" % i), 0)
+                    self.assertEqual(fetch.total("q-%d" % i), 0)
             if not SANITIZED:
                 self.assertLess(peak_kb(server), empty + 1.5 * live + self.SPARE_KB)
 
@@ -284,12 +284,12 @@ class Garbage(unittest.TestCase):
         empty, live = self.live_kb(body)
         with Server("--max-memory", "64M", "--shards", "64") as server:
             def work(number):
-                with Asker(server) as ask:
+                with Fetcher(server) as fetch:
                     for i in range(self.ROUNDS):
                         queue = "q-%d-%d" % (number, i)
-                        ask.client.send(post(queue, body)
-                                        + request("DELETE", "/v2/queues/" + queue))
-                        got = [ask.client.response().status for _ in range(2)]
+                        fetch.client.send(post(queue, body)
+                                          + request("DELETE", "/v2/queues/" + queue))
+                        got = [fetch.client.response().status for _ in range(2)]
                         self.assertEqual(got, [201, 204], (number, i))
             self.together(work)
             if not SANITIZED:
@@ -302,12 +302,12 @@ class Garbage(unittest.TestCase):
             before = resident_kb(server)
 
             def work(number):
-                with Asker(server) as ask:
+                with Fetcher(server) as fetch:
                     for i in range(self.ROUNDS):
                         name = "/v2/queues/q-%d-%d" % (number, i)
-                        ask.client.send(request("PUT", name, metadata)
-                                        + request("DELETE", name))
-                        got = [ask.client.response().status for _ in range(2)]
+                        fetch.client.send(request("PUT", name, metadata)
+                                          + request("DELETE", name))
+                        got = [fetch.client.response().status for _ in range(2)]
                         self.assertEqual(got, [201, 204], (number, i))
             self.together(work)
             if not SANITIZED:
@@ -321,12 +321,12 @@ class Garbage(unittest.TestCase):
                 queue = "q-%d" % number
                 claims = [request("POST", "/v2/queues/%s/claims?limit=20" % queue, b"{}")] \
                     * (self.EACH // 100)
-                with Asker(server) as ask:
+                with Fetcher(server) as fetch:
                     for i in range(self.ROUNDS // 2):
                         requests = [post(queue, body)] + claims + \
                             [request("DELETE", "/v2/queues/" + queue)]
-                        ask.client.send(b"".join(requests))
-                        got = [ask.client.response().status for _ in requests]
+                        fetch.client.send(b"".join(requests))
+                        got = [fetch.client.response().status for _ in requests]
                         self.assertEqual(got, [201] * (len(requests) - 1) + [204], (number, i))
             self.together(work)
             if not SANITIZED:
@@ -335,7 +335,7 @@ class Garbage(unittest.TestCase):
     def test_messages_that_expire_unread(self):
         """
         Lives of one second. What is alive at once is known from when the posts were answered:
-        at most what was asked for within a second and a little before each instant.
+        at most the messages that were claimed within a second and a little before each instant.
         """
         posts, ttl_s = 120, 1
         body = batch(self.EACH, b"1", b',"ttl":%d' % ttl_s)
@@ -345,11 +345,11 @@ class Garbage(unittest.TestCase):
             peaks, spans, lock = [0], collections.deque(), threading.Lock()
 
             def work(number):
-                with Asker(server) as ask:
+                with Fetcher(server) as fetch:
                     for i in range(posts):
                         begin = time.monotonic()
-                        response = ask("POST", "/v2/queues/q-%d-%d/messages"
-                                       % (number, i % 50), body)
+                        response = fetch("POST", "/v2/queues/q-%d-%d/messages"
+                                         % (number, i % 50), body)
                         self.assertEqual(response.status, 201)
                         with lock:
                             spans.append((begin, time.monotonic() + ttl_s))
@@ -357,8 +357,8 @@ class Garbage(unittest.TestCase):
                                 spans.popleft()
                             peaks.append(len(spans))
             self.together(work)
-            with Asker(server) as ask:
-                eventually(lambda: all(ask.total("q-0-%d" % i) == 0 for i in range(50)))
+            with Fetcher(server) as fetch:
+                eventually(lambda: all(fetch.total("q-0-%d" % i) == 0 for i in range(50)))
             if not SANITIZED:
                 self.assertLess(peak_kb(server),
                                 empty + 1.5 * per_post_kb * (max(peaks) + self.CLIENTS)
@@ -370,16 +370,16 @@ class FinishedClaims(unittest.TestCase):
 
     PATH = "/v2/queues/q/claims"
 
-    def cycles(self, ask, count, limit, finish):
+    def cycles(self, fetch, count, limit, finish):
         """Posts, claims and finishes messages, many at a time; all must work."""
         for _ in range(count // AT_ONCE):
-            ask.all([post("q")] * AT_ONCE, 201)
-            claims = ask.all([request("POST", self.PATH + "?limit=%d" % limit,
-                                      b'{"ttl":300,"grace":60}')] * (AT_ONCE // limit), 201)
+            fetch.all([post("q")] * AT_ONCE, 201)
+            claims = fetch.all([request("POST", self.PATH + "?limit=%d" % limit,
+                                        b'{"ttl":300,"grace":60}')] * (AT_ONCE // limit), 201)
             messages = [m["href"] for claim in claims
                         for m in json.loads(claim.body)["messages"]]
             self.assertEqual(len(messages), AT_ONCE)
-            ask.all(finish(claims, messages), 204)
+            fetch.all(finish(claims, messages), 204)
 
     def test_cycles_without_end_fit_into_a_small_budget(self):
         def one_by_one(_, messages):
@@ -393,11 +393,11 @@ class FinishedClaims(unittest.TestCase):
         def purge(*_):
             return [request("POST", "/v2/queues/q/purge")]
 
-        with Server("--max-memory", "4M") as server, Asker(server) as ask:
-            self.cycles(ask, CYCLES, 1, one_by_one)
-            self.cycles(ask, CYCLES // 5, 10, several)
-            self.cycles(ask, CYCLES // 5, 1, purge)
-            self.assertEqual(ask.total("q"), 0)
+        with Server("--max-memory", "4M") as server, Fetcher(server) as fetch:
+            self.cycles(fetch, CYCLES, 1, one_by_one)
+            self.cycles(fetch, CYCLES // 5, 10, several)
+            self.cycles(fetch, CYCLES // 5, 1, purge)
+            self.assertEqual(fetch.total("q"), 0)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class WallClock(JournalCase):
     def dates_are_near(self, wanted):
         """With a document, without one, and of a refusal."""
         for target, status in (("/v2/queues", 200), ("/v2/ping", 204), ("/v2/queues\0", 400)):
-            response = self.server.ask("GET", target)
+            response = self.server.fetch("GET", target)
             self.assertEqual(response.status, status)
             date = email.utils.parsedate_to_datetime(response.headers["date"])
             self.assertLess(abs(date.timestamp() - wanted), NEAR_S, target)
@@ -112,21 +112,21 @@ class WallClock(JournalCase):
         self.dates_are_near(time.time())
         sink = Sink()
         self.addCleanup(sink.close)
-        self.ask("POST", "q/subscriptions", {"subscriber": sink.url}, 201)
+        self.fetch("POST", "q/subscriptions", {"subscriber": sink.url}, 201)
         [message] = self.post("q", 1)
         eventually(lambda: sink.stamps)
         self.assertLess(abs(sink.stamps[0] - time.time()), NEAR_S)
-        self.near(self.ask("GET", "q/stats", status=200)["messages"]["oldest"]["created"])
-        why = json.loads(self.server.ask("GET", "/claimd/queues/q/messages/" + message).body)
+        self.near(self.fetch("GET", "q/stats", status=200)["messages"]["oldest"]["created"])
+        why = json.loads(self.server.fetch("GET", "/claimd/queues/q/messages/" + message).body)
         self.near(why["created_at"])
         self.near(why["expires_at"], time.time() + HOUR)
         self.near(why["next"]["at"] or why["created_at"], None)
-        share = self.ask("POST", "q/share", {"paths": ["messages"]}, 200)
+        share = self.fetch("POST", "q/share", {"paths": ["messages"]}, 200)
         self.near(share["expires"] + "Z", time.time() + 24 * HOUR)
         started = re.search(r"^process_start_time_seconds ([0-9.e+]+)",
-                            self.server.ask("GET", "/metrics").body.decode(), re.M)
+                            self.server.fetch("GET", "/metrics").body.decode(), re.M)
         self.assertLess(abs(float(started.group(1)) - time.time()), NEAR_S)
-        views = json.loads(self.server.ask("GET", "/claimd/queues?offset=0").body)
+        views = json.loads(self.server.fetch("GET", "/claimd/queues?offset=0").body)
         self.near(views["as_of"])
         server = self.server
         self.stop()

@@ -49,8 +49,8 @@ class PageCase(WorkCase):
 
 class Commands(PageCase):
     def metadata(self, queue, **metadata):
-        self.ask("PUT", "/v2/demo/queues/" + queue, {"_" + name: value for name, value in metadata.items()},
-                 201)
+        self.fetch("PUT", "/v2/demo/queues/" + queue, {"_" + name: value for name, value in metadata.items()},
+                   201)
 
     def counts(self, queue):
         found = json.loads(self.bash("claimd queues --json")[0])["queues"]

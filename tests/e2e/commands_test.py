@@ -176,7 +176,7 @@ class ClaimAndDelete(CommandCase):
 
 class Views(CommandCase):
     def create(self, name, **metadata):
-        answer = self.server.ask("PUT", "/v2/queues/" + name, json.dumps(metadata).encode())
+        answer = self.server.fetch("PUT", "/v2/queues/" + name, json.dumps(metadata).encode())
         self.assertIn(answer.status, (201, 204))
 
     def test_queues_are_sorted_by_the_age_of_the_oldest_ready_message(self):
@@ -324,13 +324,13 @@ class Views(CommandCase):
         self.create(queue, _max_claim_count=1, _dead_letter_queue=dead)
         self.good("post", queue, stdin="x\n" * count)
         while len(ids) < count:
-            answer = self.server.ask("POST", "/v2/queues/%s/claims?limit=20" % queue, b"{}")
+            answer = self.server.fetch("POST", "/v2/queues/%s/claims?limit=20" % queue, b"{}")
             ids += [message["id"] for message in json.loads(answer.body)["messages"]]
             claims.append(answer.headers["location"])
         for claim in claims:
-            self.server.ask("DELETE", claim)
+            self.server.fetch("DELETE", claim)
         while self.server.stats(dead)[2] < count:
-            self.server.ask("POST", "/v2/queues/%s/claims" % queue, b"{}")
+            self.server.fetch("POST", "/v2/queues/%s/claims" % queue, b"{}")
         return dead, ids
 
     def test_why_explains_a_message(self):
@@ -463,7 +463,7 @@ class Settings(CommandCase):
                 "_enable_encrypt_messages": False}
 
     def shown(self):
-        return json.loads(self.server.ask("GET", "/v2/queues/" + self.queue).body)
+        return json.loads(self.server.fetch("GET", "/v2/queues/" + self.queue).body)
 
     def own(self):
         """The settings without the defaults."""
@@ -830,10 +830,10 @@ class Away(CommandCase):
                         self.assertIn(run.returncode, (0, 69), (words, run.stderr))
 
     def test_sigterm_ends_each_command_while_the_server_hangs(self):
-        asked = threading.Semaphore(0)
+        requested = threading.Semaphore(0)
 
         def hang(_):
-            asked.release()
+            requested.release()
             over.wait(PATIENCE_S)
 
         over = threading.Event()
@@ -842,7 +842,7 @@ class Away(CommandCase):
             for words in (*self.EACH, ("check",)):
                 process = subprocess.Popen([CLAIMD, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                            env=environment(**Commands(fake.url).variables))
-                self.assertTrue(asked.acquire(timeout=PATIENCE_S))
+                self.assertTrue(requested.acquire(timeout=PATIENCE_S))
                 process.terminate()
                 self.assertEqual(process.wait(PATIENCE_S), -signal.SIGTERM)
                 self.assertEqual(process.stderr.read(), b"")

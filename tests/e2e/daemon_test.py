@@ -234,10 +234,10 @@ class Options(unittest.TestCase):
         with Server("--identity-stub", "--identity-users", "/dev/fd/%d" % reader,
                     pass_fds=[reader]) as server:
             os.close(reader)
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 401)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 401)
             login = b"""{"auth": {"passwordCredentials":
                                   {"username": "ann", "password": "secret"}}}"""
-            self.assertEqual(server.ask("POST", "/identity/v2.0/tokens", login).status, 200)
+            self.assertEqual(server.fetch("POST", "/identity/v2.0/tokens", login).status, 200)
 
     def test_the_stub_says_what_it_is(self):
         with Server("--identity-stub", "--log-level", "warn") as server:
@@ -296,7 +296,7 @@ class Addresses(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.path = os.path.join(self.folder.name, "socket")
 
-    def test_the_ready_line_also_goes_to_the_descriptor_asked_for(self):
+    def test_the_ready_line_also_goes_to_the_named_descriptor(self):
         reader, writer = os.pipe()
         with Server("--ready-fd", str(writer), pass_fds=[writer]) as server:
             os.close(writer)
@@ -333,12 +333,12 @@ class Addresses(unittest.TestCase):
     def test_ipv6(self):
         with Server(listen="[::1]:0") as server:
             self.assertRegex(server.ready, r"^claimd listening on http://\[::1\]:\d+\n$")
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
 
     def test_a_unix_socket(self):
         with Server("--access-log", listen="unix:" + self.path) as server:
             self.assertEqual(server.ready, "claimd listening on unix:%s\n" % self.path)
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
             self.assertIn("client=unix", server.logged("path=/v2/queues"))
         self.assertFalse(os.path.exists(self.path))
 
@@ -346,14 +346,14 @@ class Addresses(unittest.TestCase):
         with socket.socket(socket.AF_UNIX) as stale:
             stale.bind(self.path)
         with Server(listen="unix:" + self.path) as server:
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
 
     def test_a_live_unix_socket_is_left_alone(self):
         with Server(listen="unix:" + self.path) as server:
             ended = run("--listen", "unix:" + self.path)
             self.assertEqual(ended.returncode, 1)
             self.assertIn("address already in use", ended.stderr)
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
 
     def test_a_unix_socket_that_is_gone_does_not_hold_up_the_end(self):
         with Server(listen="unix:" + self.path) as server:
@@ -362,11 +362,11 @@ class Addresses(unittest.TestCase):
 
     def mode_and_group(self, *options, umask=0o022):
         with Server(*options, listen="unix:" + self.path, umask=umask) as server:
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
             status = os.stat(self.path)
         return "%04o" % stat.S_IMODE(status.st_mode), status.st_gid
 
-    def test_a_unix_socket_has_the_mode_and_group_that_were_asked_for(self):
+    def test_a_unix_socket_has_its_configured_mode_and_group(self):
         """Whatever the umask, in both directions."""
         own = os.getgid()
         for umask in (0, 0o022, 0o777):
@@ -475,7 +475,7 @@ class Ending(unittest.TestCase):
             for _ in range(2):
                 server.signal(signal.SIGHUP)
             server.logged(" reloaded ")
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
             server.signal()
             server.signal(signal.SIGHUP)
             self.assertEqual(server.wait(), 0)
@@ -493,12 +493,12 @@ class Ending(unittest.TestCase):
                     client.close()
 
     def test_it_works_as_the_first_process_of_a_container(self):
-        """The kernel keeps signals from a PID 1 that does not ask for them."""
+        """The kernel keeps signals from a PID 1 that has no handler for them."""
         if subprocess.run(["unshare", "--pid", "--fork", "true"], check=False,
                           capture_output=True).returncode != 0:
             self.skipTest("not allowed to make a PID namespace")
         with Server("--pid", "--fork", CLAIMD, program="unshare") as server:
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
             inner, = children(server.process.pid)
             os.kill(inner, signal.SIGTERM)
             self.assertEqual(server.wait(), 0)
@@ -518,7 +518,7 @@ class Ending(unittest.TestCase):
     def test_broken_pipes_do_not_end_it(self):
         with Server() as server:
             server.signal(signal.SIGPIPE)
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Encryption(unittest.TestCase):
             self.assertEqual(client.response().status, 201)
 
     def numbers(self, server, queue="q", method="GET", parameters="echo=true"):
-        response = server.ask(method, "/v2/queues/%s/messages?%s" % (queue, parameters))
+        response = server.fetch(method, "/v2/queues/%s/messages?%s" % (queue, parameters))
         self.assertEqual(response.status, 200, response.body)
         return [int(message["body"].rsplit(" ", 1)[1])
                 for message in json.loads(response.body)["messages"]]
@@ -59,7 +59,7 @@ class Encryption(unittest.TestCase):
 
     def test_the_clear_text_is_nowhere_on_the_disk_and_comes_back(self):
         with self.start() as server:
-            self.assertEqual(server.ask("PUT", "/v2/queues/q", ENCRYPT).status, 201)
+            self.assertEqual(server.fetch("PUT", "/v2/queues/q", ENCRYPT).status, 201)
             self.post(server, "q", *range(10))
             server.process.kill()
             server.wait()
@@ -73,7 +73,7 @@ class Encryption(unittest.TestCase):
 
     def test_keys_are_changed_while_it_runs_and_the_old_one_is_taken_out_later(self):
         with self.start() as server:
-            server.ask("PUT", "/v2/queues/q", ENCRYPT)
+            server.fetch("PUT", "/v2/queues/q", ENCRYPT)
             self.post(server, "q", 1)
             self.write(NEW, OLD)
             server.reload()
@@ -86,7 +86,7 @@ class Encryption(unittest.TestCase):
 
     def test_a_key_that_is_missing_is_named_and_nothing_is_lost(self):
         with self.start() as server:
-            server.ask("PUT", "/v2/queues/q", ENCRYPT)
+            server.fetch("PUT", "/v2/queues/q", ENCRYPT)
             self.post(server, "q", 1, 2)
             key_id = re.search(r"key=([0-9a-f]{16})", server.logged(" encryption_key "))[1]
         for keys in ("none", None):
@@ -95,25 +95,25 @@ class Encryption(unittest.TestCase):
                 for method, target, body in (("GET", "/messages?echo=true", None),
                                              ("POST", "/claims", b"{}"),
                                              ("DELETE", "/messages?pop=2", None)):
-                    response = server.ask(method, "/v2/queues/q" + target, body)
+                    response = server.fetch(method, "/v2/queues/q" + target, body)
                     self.assertEqual(response.status, 503)
                     self.assertIn(b"does not have its key", response.body)
                 self.assertIn("key=%s project=p" % key_id,
                               server.logged(" encryption_key_missing "))
-                text = server.ask("GET", "/metrics").body.decode()
+                text = server.fetch("GET", "/metrics").body.decode()
                 self.assertIn('claimd_decryption_failures_total{reason="no_key"} 3', text)
-                self.assertEqual(server.ask("POST", "/v2/queues/q/messages",
-                                            b'{"messages":[{"body":1}]}').status,
+                self.assertEqual(server.fetch("POST", "/v2/queues/q/messages",
+                                              b'{"messages":[{"body":1}]}').status,
                                  503 if keys == "none" else 201)
         self.write(NEW, OLD)
         with self.start() as server:
-            response = server.ask("DELETE", "/v2/queues/q/messages?pop=3")
+            response = server.fetch("DELETE", "/v2/queues/q/messages?pop=3")
             self.assertEqual([message["body"] for message in json.loads(response.body)["messages"]],
                              [SECRET % 1, SECRET % 2, 1])
 
     def test_broken_keys_leave_those_that_are_there(self):
         with self.start() as server:
-            server.ask("PUT", "/v2/queues/q", ENCRYPT)
+            server.fetch("PUT", "/v2/queues/q", ENCRYPT)
             self.post(server, "q", 1)
             for broken, why in ((["short"], "keys:1: a key must be 32 bytes"),
                                 ([NEW, NEW], "keys:2: the file has this key twice"),
@@ -136,7 +136,7 @@ class Encryption(unittest.TestCase):
 
     def test_the_commands_of_the_journal_need_no_key(self):
         with self.start() as server:
-            server.ask("PUT", "/v2/queues/q", ENCRYPT)
+            server.fetch("PUT", "/v2/queues/q", ENCRYPT)
             self.post(server, "q", 1)
         copy = os.path.join(self.folder, "copy")
         self.assertEqual(run("verify", self.journal).returncode, 0)

@@ -18,7 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (SANITIZED, Asker, Server, descriptors, eventually, post,  # noqa: E402
+from harness import (SANITIZED, Fetcher, Server, descriptors, eventually, post,  # noqa: E402
                      request, resident_kb)
 
 QUEUES = int(os.environ.get("ATTACK_QUEUES", "10000" if SANITIZED else "100000"))
@@ -28,18 +28,18 @@ class Memory(unittest.TestCase):
     BATCH = b'{"messages":[' + b",".join([b'{"body":"' + b"x" * 2000 + b'"}'] * 10) + b"]}"
     SMALL = b'{"messages":[{"body":1}]}'
 
-    def fill(self, ask, queue):
+    def fill(self, fetch, queue):
         """Posts until there is no more capacity; returns the batches that were accepted."""
-        accepted = self.post_until_refused(ask, queue, self.BATCH)
-        self.post_until_refused(ask, queue, self.SMALL)
+        accepted = self.post_until_refused(fetch, queue, self.BATCH)
+        self.post_until_refused(fetch, queue, self.SMALL)
         return accepted
 
-    def post_until_refused(self, ask, queue, body):
+    def post_until_refused(self, fetch, queue, body):
         accepted = 0
-        response = ask.post(queue, body)
+        response = fetch.post(queue, body)
         while response.status == 201:
             accepted += 1
-            response = ask.post(queue, body)
+            response = fetch.post(queue, body)
         self.assert_refused(response)
         return accepted
 
@@ -48,79 +48,79 @@ class Memory(unittest.TestCase):
         self.assertGreater(int(response.headers["retry-after"]), 0)
         self.assertEqual(json.loads(response.body)["title"], "Service temporarily unavailable")
 
-    def assert_the_rest_goes_on(self, ask):
+    def assert_the_rest_goes_on(self, fetch):
         """Everything but adding data works while the budget is used up."""
-        total = ask.counts("full")[2]
-        self.assert_refused(ask("PUT", "/v2/queues/another", b'{"a":"%s"}' % (b"x" * 9000)))
-        self.assertEqual(ask("GET", "/v2/queues?limit=1").status, 200)
-        self.assertEqual(ask("GET", "/v2/queues/full").status, 200)
-        page = ask("GET", "/v2/queues/full/messages?echo=true&limit=20")
+        total = fetch.counts("full")[2]
+        self.assert_refused(fetch("PUT", "/v2/queues/another", b'{"a":"%s"}' % (b"x" * 9000)))
+        self.assertEqual(fetch("GET", "/v2/queues?limit=1").status, 200)
+        self.assertEqual(fetch("GET", "/v2/queues/full").status, 200)
+        page = fetch("GET", "/v2/queues/full/messages?echo=true&limit=20")
         self.assertEqual(len(json.loads(page.body)["messages"]), 20)
-        claim = ask("POST", "/v2/queues/full/claims?limit=20", b"{}")
+        claim = fetch("POST", "/v2/queues/full/claims?limit=20", b"{}")
         self.assertEqual(claim.status, 201)
         place = claim.headers["location"]
-        self.assertEqual(ask.counts("full"), (20, total - 20, total))
-        self.assertEqual(ask("GET", place).status, 200)
-        self.assertEqual(ask("PATCH", place, b"{}").status, 204)
+        self.assertEqual(fetch.counts("full"), (20, total - 20, total))
+        self.assertEqual(fetch("GET", place).status, 200)
+        self.assertEqual(fetch("PATCH", place, b"{}").status, 204)
         message = json.loads(claim.body)["messages"][0]["href"]
-        self.assertEqual(ask("GET", message).status, 200)
-        self.assertEqual(ask("DELETE", message).status, 204)
-        self.assertEqual(ask("DELETE", place).status, 204)
-        self.assertEqual(ask("DELETE", "/v2/queues/full/messages?pop=9").status, 200)
-        self.assertEqual(ask.counts("full"), (0, total - 10, total - 10))
+        self.assertEqual(fetch("GET", message).status, 200)
+        self.assertEqual(fetch("DELETE", message).status, 204)
+        self.assertEqual(fetch("DELETE", place).status, 204)
+        self.assertEqual(fetch("DELETE", "/v2/queues/full/messages?pop=9").status, 200)
+        self.assertEqual(fetch.counts("full"), (0, total - 10, total - 10))
 
     def test_posts_are_refused_everything_else_goes_on_and_it_recovers(self):
         """Each way of making capacity again works, and makes as much capacity as the first."""
-        def purge(ask):
-            self.assertEqual(ask("POST", "/v2/queues/full/purge").status, 204)
+        def purge(fetch):
+            self.assertEqual(fetch("POST", "/v2/queues/full/purge").status, 204)
 
-        def delete(ask):
-            self.assertEqual(ask("DELETE", "/v2/queues/full").status, 204)
+        def delete(fetch):
+            self.assertEqual(fetch("DELETE", "/v2/queues/full").status, 204)
 
-        def pop(ask):
-            while json.loads(ask("DELETE", "/v2/queues/full/messages?pop=20").body)["messages"]:
+        def pop(fetch):
+            while json.loads(fetch("DELETE", "/v2/queues/full/messages?pop=20").body)["messages"]:
                 pass
 
-        with Server("--max-memory", "8M") as server, Asker(server) as ask:
-            first = self.fill(ask, "full")
+        with Server("--max-memory", "8M") as server, Fetcher(server) as fetch:
+            first = self.fill(fetch, "full")
             self.assertGreater(first, 100)
             for free_space in (purge, delete, pop, purge):
                 with self.subTest(by=free_space.__name__):
-                    self.assert_the_rest_goes_on(ask)
-                    free_space(ask)
+                    self.assert_the_rest_goes_on(fetch)
+                    free_space(fetch)
                     # Freeing is done aside: wait until there is as much capacity as before.
                     capacity = 0
 
                     def is_all_back():
                         nonlocal capacity
-                        capacity += self.post_until_refused(ask, "full", self.BATCH)
+                        capacity += self.post_until_refused(fetch, "full", self.BATCH)
                         return capacity >= first * 0.99
                     eventually(is_all_back)
-                    self.fill(ask, "full")
+                    self.fill(fetch, "full")
 
     def test_exactly_the_accepted_messages_exist_after_overload(self):
         accepted = []
 
         def crush(server):
-            with Asker(server) as ask:
+            with Fetcher(server) as fetch:
                 for _ in range(200):
-                    response = ask.post("full", self.BATCH)
+                    response = fetch.post("full", self.BATCH)
                     if response.status == 201:
                         accepted.extend(json.loads(response.body)["resources"])
                     else:
                         self.assert_refused(response)
 
-        with Server("--max-memory", "8M") as server, Asker(server) as ask:
+        with Server("--max-memory", "8M") as server, Fetcher(server) as fetch:
             threads = [threading.Thread(target=crush, args=(server,)) for _ in range(6)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
             self.assertLess(len(accepted), 6 * 200 * 10)
-            self.assertEqual(ask.counts("full"), (0, len(accepted), len(accepted)))
+            self.assertEqual(fetch.counts("full"), (0, len(accepted), len(accepted)))
             taken = []
             while True:
-                popped = json.loads(ask("DELETE", "/v2/queues/full/messages?pop=20").body)
+                popped = json.loads(fetch("DELETE", "/v2/queues/full/messages?pop=20").body)
                 if not popped["messages"]:
                     break
                 taken += ["/v2/queues/full/messages/" + m["id"] for m in popped["messages"]]
@@ -131,15 +131,15 @@ class Memory(unittest.TestCase):
         body = b'{"messages":[{"body":"' + b"x" * 250000 + b'"}]}'
         whole = post("half", body)
         with Server("--max-memory", "8M", "--request-seconds", "600", "--workers", "1") \
-                as server, Asker(server) as ask:
-            self.assertEqual(ask.post("small", self.SMALL).status, 201)
+                as server, Fetcher(server) as fetch:
+            self.assertEqual(fetch.post("small", self.SMALL).status, 201)
             clients = [server.connect() for _ in range(200)]
             for client in clients:
                 client.send(whole[:-1])
             for _ in range(200):  # meanwhile the only worker reads the bodies in turn
-                claim = ask("POST", "/v2/queues/small/claims", b"{}")
+                claim = fetch("POST", "/v2/queues/small/claims", b"{}")
                 self.assertEqual(claim.status, 201)
-                self.assertEqual(ask("DELETE", claim.headers["location"]).status, 204)
+                self.assertEqual(fetch("DELETE", claim.headers["location"]).status, 204)
             self.assertTrue(SANITIZED or resident_kb(server) < 32 * 1024)
             for client in clients:
                 client.send(whole[-1:])
@@ -150,9 +150,9 @@ class Memory(unittest.TestCase):
                 if response.status != 201:
                     self.assert_refused(response)
             accepted = sum(response.status == 201 for response in responses)
-            self.assertEqual(ask.counts("half")[2], accepted)
-            self.assertEqual(ask("POST", "/v2/queues/half/purge").status, 204)
-            eventually(lambda: ask.post("half", body).status == 201)
+            self.assertEqual(fetch.counts("half")[2], accepted)
+            self.assertEqual(fetch("POST", "/v2/queues/half/purge").status, 204)
+            eventually(lambda: fetch.post("half", body).status == 201)
 
     def test_unread_responses_are_bounded(self):
         """A hundred listings of 5 MB, with a budget of 8 MB that 5 MB of messages are in.
@@ -161,16 +161,16 @@ class Memory(unittest.TestCase):
         """
         body = b'{"messages":[{"body":"' + b"x" * 250000 + b'"}]}'
         listing = "/v2/queues/big/messages?echo=true&limit=20"
-        with Server("--max-memory", "8M", "--workers", "1") as server, Asker(server) as ask:
+        with Server("--max-memory", "8M", "--workers", "1") as server, Fetcher(server) as fetch:
             for _ in range(20):
-                self.assertEqual(ask.post("big", body).status, 201)
-            self.assertEqual(self.walk(ask, listing), 20)
+                self.assertEqual(fetch.post("big", body).status, 201)
+            self.assertEqual(self.walk(fetch, listing), 20)
             clients = [server.connect() for _ in range(100)]
             for client in clients:
                 client.send(request("GET", listing))
             for _ in range(200):  # meanwhile the only worker responds to the others
-                self.assertEqual(ask("GET", "/v2/queues/big/stats").status, 200)
-                self.assertEqual(ask("GET", "/v2/queues").status, 200)
+                self.assertEqual(fetch("GET", "/v2/queues/big/stats").status, 200)
+                self.assertEqual(fetch("GET", "/v2/queues").status, 200)
             self.assertTrue(SANITIZED or resident_kb(server) < 24 * 1024)
             responses = [client.response() for client in clients]
             for client in clients:
@@ -182,29 +182,29 @@ class Memory(unittest.TestCase):
                     self.assert_refused(response)
             # Those that the worker saw first.
             self.assertTrue(any(response.status == 200 for response in responses))
-            eventually(lambda: ask("GET", listing).status == 200)
-            self.assertEqual(self.walk(ask, listing), 20)
+            eventually(lambda: fetch("GET", listing).status == 200)
+            self.assertEqual(self.walk(fetch, listing), 20)
 
     def test_a_claim_takes_fewer_when_there_is_no_memory_for_all(self):
         body = b'{"messages":[{"body":"' + b"x" * 250000 + b'"}]}'
-        with Server("--max-memory", "8M", "--workers", "1") as server, Asker(server) as ask:
+        with Server("--max-memory", "8M", "--workers", "1") as server, Fetcher(server) as fetch:
             for _ in range(20):
-                self.assertEqual(ask.post("big", body).status, 201)
+                self.assertEqual(fetch.post("big", body).status, 201)
             taken, claims = [], 0
             while len(taken) < 20:
-                claim = ask("POST", "/v2/queues/big/claims?limit=20", b"{}")
+                claim = fetch("POST", "/v2/queues/big/claims?limit=20", b"{}")
                 self.assertEqual(claim.status, 201)
                 taken += [m["id"] for m in json.loads(claim.body)["messages"]]
                 claims += 1
             self.assertEqual(len(set(taken)), 20)
             self.assertGreater(claims, 1)
-            self.assertEqual(ask("POST", "/v2/queues/big/claims", b"{}").status, 204)
+            self.assertEqual(fetch("POST", "/v2/queues/big/claims", b"{}").status, 204)
 
-    def walk(self, ask, href):
+    def walk(self, fetch, href):
         """How many messages a listing shows, page by page; no page shows none but the last."""
         shown = 0
         while True:
-            page = json.loads(ask("GET", href).body)
+            page = json.loads(fetch("GET", href).body)
             if not page["messages"]:
                 return shown
             shown += len(page["messages"])
@@ -217,26 +217,26 @@ class Descriptors(unittest.TestCase):
             pid = server.process.pid
             before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
             idle = descriptors(server)
-            askers = [Asker(server) for _ in range(8)]
-            for ask in askers:
-                self.assertEqual(ask("PUT", "/v2/queues/q", b"{}").status // 100, 2)
+            fetchers = [Fetcher(server) for _ in range(8)]
+            for fetch in fetchers:
+                self.assertEqual(fetch("PUT", "/v2/queues/q", b"{}").status // 100, 2)
             for times in (1, 2):
-                eventually(lambda: descriptors(server) == idle + len(askers))
+                eventually(lambda: descriptors(server) == idle + len(fetchers))
                 used = {int(n) for n in os.listdir("/proc/%d/fd" % pid)}
                 free = min(set(range(len(used) + 1)) - used)
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
                 for _ in range(10):
                     self.knock(server)
-                    for ask in askers * 5:
-                        self.assertEqual(ask.post("q", b'{"messages":[{"body":1}]}').status,
+                    for fetch in fetchers * 5:
+                        self.assertEqual(fetch.post("q", b'{"messages":[{"body":1}]}').status,
                                          201)
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
-                eventually(lambda: server.ask("GET", "/v2/queues").status == 200)
+                eventually(lambda: server.fetch("GET", "/v2/queues").status == 200)
                 self.assertEqual(sum("cannot_accept" in line for line in server.log), times)
                 server.logged("accepting_again")
-            self.assertEqual(askers[0].counts("q")[2], 2 * 10 * 5 * len(askers))
-            for ask in askers:
-                ask.client.close()
+            self.assertEqual(fetchers[0].counts("q")[2], 2 * 10 * 5 * len(fetchers))
+            for fetch in fetchers:
+                fetch.client.close()
 
     def test_few_descriptors_are_shared_out_sensibly(self):
         """With 128, dozens are for connections; and what is promised can be had at a time."""
@@ -248,19 +248,19 @@ class Descriptors(unittest.TestCase):
                 self.assertIn("open_files=%d" % few, lowered)
                 promised = int(re.search(r"max_connections=(\d+)", lowered)[1])
                 self.assertGreaterEqual(promised, least)
-                askers = [Asker(server) for _ in range(promised)]
-                for ask in askers:
-                    self.assertEqual(ask.post("q", b'{"messages":[{"body":1}]}').status, 201)
+                fetchers = [Fetcher(server) for _ in range(promised)]
+                for fetch in fetchers:
+                    self.assertEqual(fetch.post("q", b'{"messages":[{"body":1}]}').status, 201)
                 for _ in range(few):  # lingering sockets make capacity for each other
                     self.knock(server)
-                for ask in askers:
-                    self.assertEqual(ask.counts("q")[2], promised)
-                    ask.client.close()
-                eventually(lambda: server.ask("GET", "/v2/queues").status == 200)
+                for fetch in fetchers:
+                    self.assertEqual(fetch.counts("q")[2], promised)
+                    fetch.client.close()
+                eventually(lambda: server.fetch("GET", "/v2/queues").status == 200)
                 self.assertFalse(any("cannot_accept" in line for line in server.log))
 
     def knock(self, server):
-        """A new client is asked to come back."""
+        """A new client gets a response that says when to retry."""
         with server.connect() as refused:
             self.assertIn(b"HTTP/1.1 503 ", refused.rest())
 
@@ -278,11 +278,11 @@ class ManyQueues(unittest.TestCase):
             seen.update(client.response().status for _ in some)
         return seen
 
-    def listed(self, ask):
+    def listed(self, fetch):
         """The names of all queues, page by page."""
         target, seen = "/v2/queues?limit=%d" % self.PAGE, []
         while target is not None:
-            page = json.loads(ask("GET", target).body)
+            page = json.loads(fetch("GET", target).body)
             seen += [queue["name"] for queue in page["queues"]]
             target = page["links"][0]["href"] if page["links"] else None
         return seen
@@ -290,22 +290,22 @@ class ManyQueues(unittest.TestCase):
     def test_very_many_queues_are_made_listed_used_and_deleted(self):
         names = ["queue-%06d" % i for i in range(QUEUES)]
         shuffled = random.Random(1).sample(names, len(names))
-        with Server("--max-queues-per-page", str(self.PAGE)) as server, Asker(server) as ask:
+        with Server("--max-queues-per-page", str(self.PAGE)) as server, Fetcher(server) as fetch:
             puts = [request("PUT", "/v2/queues/" + name, b"{}") for name in shuffled]
-            self.assertEqual(self.pipeline(ask.client, puts), {201})
-            self.assertEqual(self.pipeline(ask.client, puts[:self.AT_ONCE]), {204})
-            self.assertEqual(self.listed(ask), names)
-            self.assertEqual(self.pipeline(ask.client, [post(n) for n in shuffled[::10]]), {201})
+            self.assertEqual(self.pipeline(fetch.client, puts), {201})
+            self.assertEqual(self.pipeline(fetch.client, puts[:self.AT_ONCE]), {204})
+            self.assertEqual(self.listed(fetch), names)
+            self.assertEqual(self.pipeline(fetch.client, [post(n) for n in shuffled[::10]]), {201})
             for name in shuffled[:100]:
-                self.assertEqual(ask.counts(name)[2], 1 if name in shuffled[::10] else 0)
+                self.assertEqual(fetch.counts(name)[2], 1 if name in shuffled[::10] else 0)
             half = ["/v2/queues/" + name for name in names[::2]]
-            self.assertEqual(self.pipeline(ask.client, [request("DELETE", t) for t in half]),
+            self.assertEqual(self.pipeline(fetch.client, [request("DELETE", t) for t in half]),
                              {204})
-            self.assertEqual(self.listed(ask), names[1::2])
+            self.assertEqual(self.listed(fetch), names[1::2])
             rest = ["/v2/queues/" + name for name in shuffled]
-            self.assertEqual(self.pipeline(ask.client, [request("DELETE", t) for t in rest]),
+            self.assertEqual(self.pipeline(fetch.client, [request("DELETE", t) for t in rest]),
                              {204})
-            response = json.loads(ask("GET", "/v2/queues?with_count=true").body)
+            response = json.loads(fetch("GET", "/v2/queues?with_count=true").body)
             self.assertEqual(response, {"queues": [], "links": [], "count": 0})
 
 

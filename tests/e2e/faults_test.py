@@ -27,7 +27,7 @@ class Faults(unittest.TestCase):
         return Server("--ci", *options)
 
     def begin(self, server, fault, method, target, body=None):
-        """A client that has asked for this, with that fault."""
+        """A client that has sent this request, with that fault."""
         client = server.connect()
         self.addCleanup(client.close)
         client.send(request(method, target, body, headers=["Claimd-Fault: " + fault]))
@@ -38,15 +38,15 @@ class Faults(unittest.TestCase):
         return self.begin(server, *args).rest()
 
     def counts(self, server):
-        now = json.loads(server.ask("GET", STATS).body)["messages"]
+        now = json.loads(server.fetch("GET", STATS).body)["messages"]
         return now["total"], now["claimed"]
 
     def set(self, server, *rules):
-        response = server.ask("PUT", "/claimd/faults", json.dumps({"faults": rules}).encode())
+        response = server.fetch("PUT", "/claimd/faults", json.dumps({"faults": rules}).encode())
         self.assertEqual(response.status, 204, response.body)
 
     def rules(self, server):
-        return json.loads(server.ask("GET", "/claimd/faults").body)["faults"]
+        return json.loads(server.fetch("GET", "/claimd/faults").body)["faults"]
 
     def test_a_lost_response_has_happened(self):
         with self.start() as server:
@@ -61,7 +61,7 @@ class Faults(unittest.TestCase):
 
     def test_half_a_response_is_half(self):
         with self.start() as server:
-            server.ask("POST", MESSAGES, THREE)
+            server.fetch("POST", MESSAGES, THREE)
             said = self.everything(server, "half", "POST", CLAIMS + "?limit=2", b"{}")
             head, body = said.split(b"\r\n\r\n", 1)
             length = next(line for line in head.split(b"\r\n") if line.startswith(b"Content-Le"))
@@ -70,8 +70,8 @@ class Faults(unittest.TestCase):
 
     def test_late_and_slow_responses_come_whole(self):
         with self.start() as server:
-            server.ask("POST", MESSAGES, THREE)
-            wanted = server.ask("GET", "/v2/").body
+            server.fetch("POST", MESSAGES, THREE)
+            wanted = server.fetch("GET", "/v2/").body
             for fault in ("latency; ms=60", "slow; bytes=200; every_ms=5",
                           "slow; bytes=100; every_ms=1"):
                 began = time.monotonic()
@@ -88,7 +88,7 @@ class Faults(unittest.TestCase):
                 for _ in range(10):
                     self.begin(server, fault, "GET", "/v2/")
             self.assertTrue(RESTLESS or becomes_idle(server))
-            self.assertEqual(server.ask("GET", STATS).status, 200)
+            self.assertEqual(server.fetch("GET", STATS).status, 200)
 
     def test_a_rule_counts_requests_of_all_clients(self):
         with self.start("--workers", "2") as server:
@@ -111,8 +111,8 @@ class Faults(unittest.TestCase):
             self.assertEqual(seen.count((200, None)), 200)
             rule = self.rules(server)[0]
             self.assertEqual((rule["matched"], rule["struck"]), (300, 100))
-            self.assertEqual(server.ask("DELETE", "/claimd/faults").status, 204)
-            self.assertEqual(server.ask("GET", STATS).status, 200)
+            self.assertEqual(server.fetch("DELETE", "/claimd/faults").status, 204)
+            self.assertEqual(server.fetch("GET", STATS).status, 200)
 
     def test_a_hidden_response_is_durable_first(self):
         with tempfile.TemporaryDirectory(prefix="claimd-faults-") as folder:

@@ -44,14 +44,14 @@ KEYED = 0.5     # so many requests have a key
 AGAIN = 0.2     # so many of these are repeated although their outcome is known
 
 
-class Asker:
+class Fetcher:
     """Sends requests to one claimd after the other: (status, document, headers); status 0 without a response."""
 
-    def __init__(self, fronts, name="asker"):
+    def __init__(self, fronts, name="fetcher"):
         self.fronts, self.turn, self.connection = fronts, 0, None
         self.name, self.keys = name, 0
 
-    def ask(self, method, path, body=None, key=None):
+    def fetch(self, method, path, body=None, key=None):
         if self.connection is None:
             front = self.fronts[self.turn % len(self.fronts)]
             self.turn += 1
@@ -70,7 +70,7 @@ class Asker:
     def insist(self, method, path, body=None):
         deadline = time.monotonic() + 30
         while True:
-            status, document, _ = self.ask(method, path, body)
+            status, document, _ = self.fetch(method, path, body)
             if 200 <= status < 300:
                 return document
             if time.monotonic() > deadline:
@@ -85,7 +85,7 @@ class Asker:
         """Repeats the request until its outcome is known."""
         deadline = time.monotonic() + OUTCOME_S
         while True:
-            status, document, headers = self.ask(method, path, body, key)
+            status, document, headers = self.fetch(method, path, body, key)
             running = status == 409 and document["title"] == "Request in progress"
             if status not in (0, 503) and not running:
                 return status, document, headers
@@ -110,11 +110,11 @@ class Load:
 
     def run(self, step, name):
         """One kind of client, until the load is over."""
-        dice, asker = random.Random("%d/%s" % (self.seed, name)), Asker(self.fronts, name)
-        asker.turn = len(name) if name[0] != "w" else int(name[1:])
+        dice, fetcher = random.Random("%d/%s" % (self.seed, name)), Fetcher(self.fronts, name)
+        fetcher.turn = len(name) if name[0] != "w" else int(name[1:])
         try:
             while not self.over.is_set():
-                step(dice, asker)
+                step(dice, fetcher)
         except Exception as error:  # noqa: B902: whatever it was, the trial has failed
             self.report_wrong("%s has failed: %r" % (name, error))
             raise
@@ -127,15 +127,15 @@ class Load:
         with self.lock:
             self.counts[what] += by
 
-    def request(self, dice, asker, method, path, body, same):
+    def request(self, dice, fetcher, method, path, body, same):
         """With a key or without. same(first, again): what is wrong with a repeated response, or nothing."""
         if dice.random() >= KEYED:
-            return asker.ask(method, path, body)
-        key = asker.new_key()
-        status, document, headers = asker.until_known(method, path, body, key)
+            return fetcher.fetch(method, path, body)
+        key = fetcher.new_key()
+        status, document, headers = fetcher.until_known(method, path, body, key)
         self.count("repeated" if "Idempotent-Replay" in headers else "with a key")
         if status in (200, 201) and dice.random() < AGAIN:
-            again = asker.until_known(method, path, body, key)
+            again = fetcher.until_known(method, path, body, key)
             text = same((status, document, headers), again)
             if text:
                 self.report_wrong("%s %s: %s: %r, then %r" % (method, path, text, document, again))
@@ -177,20 +177,20 @@ class Load:
                     self.wrong.append("token %d, step %d was finished twice" % one)
                 self.done[one] = now
 
-    def work(self, dice, asker):
+    def work(self, dice, fetcher):
         at = dice.randrange(len(self.queues))
         sent = time.monotonic()
-        status, document, _ = self.request(dice, asker, "POST", "/v2/queues/%s/claims?limit=4" % self.queues[at],
+        status, document, _ = self.request(dice, fetcher, "POST", "/v2/queues/%s/claims?limit=4" % self.queues[at],
                                            {"ttl": 2, "grace": 3600}, self.is_same_claim)
         self.count("claims %d" % status)
         if status == 201:
-            self.finish(dice, asker, at, document["messages"], sent)
+            self.finish(dice, fetcher, at, document["messages"], sent)
         else:
             time.sleep(0.01)
 
-    def finish(self, dice, asker, at, messages, sent):
+    def finish(self, dice, fetcher, at, messages, sent):
         body = {"delete": [], "release": [], "dead_letter": [], "post": []}
-        posts, steps, nonce = defaultdict(list), [], asker.new_key()
+        posts, steps, nonce = defaultdict(list), [], fetcher.new_key()
         for message in messages:
             token, step, before = message["body"]
             self.seen(token, step, before, sent)
@@ -207,7 +207,7 @@ class Load:
                 steps.append((token, step))
         body["post"] = [{"queue": to, "messages": some} for to, some in posts.items()]
         claim = messages[0]["href"].split("claim_id=")[1]
-        status, document, _ = self.request(dice, asker, "POST", "/claimd/queues/%s/claims/%s/finish"
+        status, document, _ = self.request(dice, fetcher, "POST", "/claimd/queues/%s/claims/%s/finish"
                                            % (self.queues[at], claim), body, self.is_same)
         self.count("finish %d" % status)
         if status == 200:
@@ -219,44 +219,44 @@ class Load:
         elif status not in (0, 503):
             self.report_wrong("finish: %d %r" % (status, document))
 
-    def pop(self, dice, asker):
+    def pop(self, dice, fetcher):
         """Pops, and posts the next step. Only a key makes both safe."""
         path = "/v2/queues/%s/messages?pop=2" % dice.choice(self.queues)
-        sent, key = time.monotonic(), asker.new_key()
-        first = asker.until_known("DELETE", path, None, key)
+        sent, key = time.monotonic(), fetcher.new_key()
+        first = fetcher.until_known("DELETE", path, None, key)
         self.count("pops %d" % first[0])
         if first[1]["messages"] and dice.random() < AGAIN: # one that finds nothing keeps no key
-            text = self.is_same(first, asker.until_known("DELETE", path, None, key))
+            text = self.is_same(first, fetcher.until_known("DELETE", path, None, key))
             if text:
                 self.report_wrong("a pop: " + text)
         for message in first[1]["messages"]:
             token, step, before = message["body"]
             self.seen(token, step, before, sent)
             self.finished([(token, step)])
-            self.post(dice, asker, [token, step + 1, asker.new_key()])
+            self.post(dice, fetcher, [token, step + 1, fetcher.new_key()])
         time.sleep(0.02)
 
-    def post(self, dice, asker, body):
-        path, key = "/v2/queues/%s/messages" % dice.choice(self.queues), asker.new_key()
+    def post(self, dice, fetcher, body):
+        path, key = "/v2/queues/%s/messages" % dice.choice(self.queues), fetcher.new_key()
         message = {"messages": [{"body": body, "ttl": 3600}]}
-        first = asker.until_known("POST", path, message, key)
+        first = fetcher.until_known("POST", path, message, key)
         self.count("posts %d%s" % (first[0], ", repeated" * ("Idempotent-Replay" in first[2])))
         if first[0] != 201:
             self.report_wrong("a post: %r" % (first,))
         elif dice.random() < AGAIN:
-            text = self.is_same(first, asker.until_known("POST", path, message, key))
+            text = self.is_same(first, fetcher.until_known("POST", path, message, key))
             if text:
                 self.report_wrong("a post: " + text)
 
-    def produce(self, dice, asker):
+    def produce(self, dice, fetcher):
         with self.lock:
             self.tokens += 1
             token = self.tokens - 1
-        self.post(dice, asker, [token, 0, ""])
+        self.post(dice, fetcher, [token, 0, ""])
         time.sleep(0 if token < TOKENS else 0.1)
 
-    def redrive(self, _, asker):
-        status, document, _ = asker.ask("POST", "/claimd/queues/%s/redrive" % DEAD, {"limit": 20})
+    def redrive(self, _, fetcher):
+        status, document, _ = fetcher.fetch("POST", "/claimd/queues/%s/redrive" % DEAD, {"limit": 20})
         self.count("redrive %d" % status)
         if status == 200:
             self.count("put back", document["moved"])
@@ -272,13 +272,13 @@ class Load:
         for thread in self.threads:
             thread.join()
 
-    def judge(self, asker):
+    def judge(self, fetcher):
         """Looks for each token once in all queues."""
         found = defaultdict(list)
         for queue in self.queues + [DEAD]:
             path = ("/v2/queues/%s/messages?echo=true&include_claimed=true&include_delayed=true"
                     "&limit=1000" % queue)
-            for message in asker.insist("GET", path)["messages"]:
+            for message in fetcher.insist("GET", path)["messages"]:
                 token, step, nonce = message["body"]
                 found[token].append((queue, step, nonce))
         for token in range(self.tokens):
@@ -303,7 +303,7 @@ class OnJournal:
     def __init__(self, args, folder):
         self.place = Place(args.program, folder, args.seed)
         self.load = Load([self.place.front], self.QUEUES, args.seed)
-        self.asker = Asker(self.load.fronts)
+        self.fetcher = Fetcher(self.load.fronts)
 
     def run(self, seconds):
         begun = time.monotonic()
@@ -326,7 +326,7 @@ class OnRedis:
         queues = spread_queues()[::2]
         fronts = [Front("claimd%d" % i, self.start_claimd) for i in range(FRONTS)]
         self.load = Load(fronts, queues, args.seed)
-        self.asker = Asker(fronts)
+        self.fetcher = Fetcher(fronts)
         self.faults = Faults(cluster, fronts, queues + [DEAD], random.Random(args.seed))
 
     def start_claimd(self, port):
@@ -367,12 +367,12 @@ class OnRedis:
         deadline = time.monotonic() + ARRIVAL_S
         while self.in_transfer() > 0 and time.monotonic() < deadline:
             for queue in self.load.queues:
-                _, document, _ = self.asker.ask("POST", "/v2/queues/%s/claims?limit=1" % queue,
-                                                {"ttl": 1, "grace": 3600})
+                _, document, _ = self.fetcher.fetch("POST", "/v2/queues/%s/claims?limit=1" % queue,
+                                                    {"ttl": 1, "grace": 3600})
                 if document:
                     claim = document["messages"][0]["href"].split("claim_id=")[1]
-                    self.asker.ask("DELETE", "/v2/queues/%s/claims/%s" % (queue, claim))
-            self.asker.ask("POST", "/claimd/queues/%s/redrive" % DEAD, {"dry_run": False, "limit": 1})
+                    self.fetcher.fetch("DELETE", "/v2/queues/%s/claims/%s" % (queue, claim))
+            self.fetcher.fetch("POST", "/claimd/queues/%s/redrive" % DEAD, {"dry_run": False, "limit": 1})
             time.sleep(0.2)
         if self.in_transfer() > 0:
             self.load.wrong.append("%d transfers do not arrive" % self.in_transfer())
@@ -392,13 +392,13 @@ def trial(args, stack):
     load = place.load
     try:
         for queue in load.queues:
-            place.asker.insist("PUT", "/v2/queues/%s" % queue, {"_dead_letter_queue": DEAD})
+            place.fetcher.insist("PUT", "/v2/queues/%s" % queue, {"_dead_letter_queue": DEAD})
         load.start()
         time.sleep(1)
         place.run(args.seconds)
         load.stop()
         place.settle()
-        return load.judge(place.asker)
+        return load.judge(place.fetcher)
     except BaseException:
         place.show_logs()
         raise

@@ -29,7 +29,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
 import fleet_worker  # noqa: E402
 from daemon import Daemon  # noqa: E402
-from judge import Asked, Held, Judge, Post  # noqa: E402
+from judge import Deletion, Held, Judge, Post  # noqa: E402
 
 PRODUCERS = 2
 WORKERS = 8
@@ -127,7 +127,7 @@ class History:
     numbers of claims, so each message has a producer of its own: nothing is said of their order."""
 
     def __init__(self, events):
-        self.posts, self.held, self.asked, self.lost_claims = [], [], [], []
+        self.posts, self.held, self.deletions, self.lost_claims = [], [], [], []
         self.waits, self.lost_pops, self.claims = [], [], {}
         for event in events:
             getattr(self, "hear_" + event["what"])(SimpleNamespace(**event))
@@ -156,13 +156,13 @@ class History:
     def hear_try(self, event):
         """Killed before the response: the outcome is unknown."""
         held = next(one for one in self.claims[event.claim] if one.body[0] == event.number)
-        self.asked.append(Asked("work", held.body, event.sent, math.inf, "unknown", "", held=held))
+        self.deletions.append(Deletion("work", held.body, event.sent, math.inf, "unknown", "", held=held))
 
     def hear_finish(self, event):
-        self.asked[-1].outcome, self.asked[-1].done = "ok", event.done
+        self.deletions[-1].outcome, self.deletions[-1].done = "ok", event.done
 
     def hear_refused(self, event):
-        self.asked[-1].outcome, self.asked[-1].done = "denied", event.done
+        self.deletions[-1].outcome, self.deletions[-1].done = "denied", event.done
 
     def hear_crash(self, event):
         """The server does not know: the claim lives on."""

@@ -304,7 +304,7 @@ class Refusals:
             response = client.last_response()
         self.assertIn(response.status, status if isinstance(status, tuple) else (status,), response)
         self.assertEqual(response.headers.get("connection"), "close", response)
-        self.assertEqual(self.server.ask("GET", "/v2/queues").status, 200)
+        self.assertEqual(self.server.fetch("GET", "/v2/queues").status, 200)
         return response
 
     def assert_refused(self, data, status):
@@ -371,7 +371,7 @@ class Server(Daemon):
     def connect(self):
         return Client(*self.endpoint())
 
-    def ask(self, *args, **more):
+    def fetch(self, *args, **more):
         """The response to one request on a connection of its own."""
         with self.connect() as client:
             client.send(request(*args, **more))
@@ -379,7 +379,7 @@ class Server(Daemon):
 
     def stats(self, queue):
         """How many of its messages are claimed, free and there."""
-        counts = json.loads(self.ask("GET", "/v2/queues/%s/stats" % queue).body)["messages"]
+        counts = json.loads(self.fetch("GET", "/v2/queues/%s/stats" % queue).body)["messages"]
         return counts["claimed"], counts["free"], counts["total"]
 
     def reload(self, event="reloaded"):
@@ -396,8 +396,8 @@ class Server(Daemon):
         return status
 
 
-class Asker:
-    """A connection on which requests are asked and answered one by one, or in pipelines."""
+class Fetcher:
+    """A connection that sends requests and reads their responses one by one, or in pipelines."""
 
     AT_ONCE = 200  # requests in a pipeline
 

@@ -134,7 +134,7 @@ class Command(unittest.TestCase):
             self.assertEqual(run.returncode, 1)
             self.assertIn("CLAIMD_LISTEN must be", run.stderr)
 
-    def test_without_an_address_it_asks_the_server_of_claimd_url(self):
+    def test_without_an_address_it_checks_the_server_of_claimd_url(self):
         with Server() as server, tempfile.TemporaryDirectory() as folder:
             url = "http://127.0.0.1:%d" % server.port
             path = os.path.join(folder, "claimd.conf")

@@ -47,7 +47,7 @@ class Case(Refusals, unittest.TestCase):
         self.assertEqual(self.talk(GOOD)[0].status, 200)
 
     def count(self, queue):
-        stats = self.server.ask("GET", "/v2/queues/%s/stats" % queue)
+        stats = self.server.fetch("GET", "/v2/queues/%s/stats" % queue)
         return json.loads(stats.body)["messages"]["total"]
 
 
@@ -58,14 +58,14 @@ class Connections(Case):
                 client.send(GOOD)
                 self.assertEqual(client.response().status, 200)
 
-    def test_a_client_can_ask_to_close(self):
+    def test_connection_close_is_respected(self):
         with self.server.connect() as client:
             client.send(request("GET", "/v2/queues", close=True))
             response = client.response()
             self.assertEqual(response.headers["connection"], "close")
             self.assertTrue(client.closed())
 
-    def test_http_1_0_closes_unless_asked_to_stay(self):
+    def test_http_1_0_closes_without_keep_alive(self):
         with self.server.connect() as client:
             client.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
             self.assertEqual(client.response().status, 300)
@@ -421,11 +421,11 @@ class Heads(Case):
                 self.assertEqual(response.status, status, response)
 
     def test_the_known_methods_and_others(self):
-        options = self.server.ask("OPTIONS", "/v2/queues")
+        options = self.server.fetch("OPTIONS", "/v2/queues")
         self.assertEqual((options.status, options.body), (200, b""))
         self.assertIn("GET", options.headers["allow"])
         for method in ("DELETE", "PURGE", "get", "CONNECT", "TRACE", "X" * 100):
-            response = self.server.ask(method, "/v2/queues")
+            response = self.server.fetch(method, "/v2/queues")
             self.assertEqual(response.status, 405, method)
             self.assertIn("allow", response.headers)
 
@@ -437,7 +437,7 @@ class Heads(Case):
             self.assertEqual(client.response().status, 200)
 
     def test_a_response_without_content_says_nothing_about_content(self):
-        response = self.server.ask("GET", "/v2/ping")
+        response = self.server.fetch("GET", "/v2/ping")
         self.assertEqual((response.status, response.body), (204, b""))
         self.assertNotIn("content-type", response.headers)
         self.assertNotIn("content-length", response.headers)

@@ -28,7 +28,7 @@ def bodies(server, queue):
     """The bodies of all messages of a queue, in order."""
     found, target = [], "/v2/queues/%s/messages?echo=true&include_claimed=true&limit=20" % queue
     while True:
-        response = server.ask("GET", target)
+        response = server.fetch("GET", target)
         page = json.loads(response.body)
         if not page["messages"]:
             return found
@@ -37,7 +37,7 @@ def bodies(server, queue):
 
 
 class Producer(threading.Thread):
-    """Posts 0, 1, 2 ... until it is asked to stop; `answered` were taken."""
+    """Posts 0, 1, 2 ... until it has to stop; `answered` were taken."""
 
     def __init__(self, server, queue):
         super().__init__()
@@ -80,8 +80,8 @@ class JournalCommands(unittest.TestCase):
 
     def fill(self, server, queue, count):
         for i in range(count):
-            response = server.ask("POST", "/v2/queues/%s/messages" % queue,
-                                  b'{"messages":[{"body":%d}]}' % i)
+            response = server.fetch("POST", "/v2/queues/%s/messages" % queue,
+                                    b'{"messages":[{"body":%d}]}' % i)
             self.assertEqual(response.status, 201, response)
 
     def kill(self, server):
@@ -161,10 +161,10 @@ class JournalCommands(unittest.TestCase):
 
     def test_the_log_shows_what_happened_and_no_bodies(self):
         with self.serve() as server:
-            server.ask("POST", "/v2/queues/jobs/messages",
-                       b'{"messages":[{"body":"secret"},{"body":12}]}')
-            claim = json.loads(server.ask("POST", "/v2/queues/jobs/claims",
-                                          b'{"ttl":300,"grace":60}').body)
+            server.fetch("POST", "/v2/queues/jobs/messages",
+                         b'{"messages":[{"body":"secret"},{"body":12}]}')
+            claim = json.loads(server.fetch("POST", "/v2/queues/jobs/claims",
+                                            b'{"ttl":300,"grace":60}').body)
             self.assertEqual(len(claim["messages"]), 2)
             lines = self.records()  # while it runs
             self.assertEqual([line["lsn"] for line in lines],
@@ -191,16 +191,16 @@ class JournalCommands(unittest.TestCase):
 
     def test_the_log_names_topics_and_where_dead_letters_went(self):
         with self.serve() as server:
-            server.ask("PUT", "/v2/topics/news", b'{}')
-            server.ask("PUT", "/v2/queues/jobs",
-                       b'{"_max_claim_count":1,"_dead_letter_queue":"dead"}')
-            server.ask("PUT", "/v2/queues/dead", b'{}')
+            server.fetch("PUT", "/v2/topics/news", b'{}')
+            server.fetch("PUT", "/v2/queues/jobs",
+                         b'{"_max_claim_count":1,"_dead_letter_queue":"dead"}')
+            server.fetch("PUT", "/v2/queues/dead", b'{}')
             self.fill(server, "jobs", 1)
             for _ in range(2):
-                claim = server.ask("POST", "/v2/queues/jobs/claims", b'{"ttl":300,"grace":60}')
+                claim = server.fetch("POST", "/v2/queues/jobs/claims", b'{"ttl":300,"grace":60}')
                 if claim.status == 201:
                     href = json.loads(claim.body)["messages"][0]["href"]
-                    server.ask("DELETE", "/v2/queues/jobs/claims/" + href.split("=")[1])
+                    server.fetch("DELETE", "/v2/queues/jobs/claims/" + href.split("=")[1])
         lines = self.records()
         self.assertEqual([line["topic"] for line in lines if "topic" in line], ["news"])
         moved, = (line for line in lines if line["type"] == "MOVE")

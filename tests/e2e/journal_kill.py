@@ -136,7 +136,7 @@ def trial(args, folder):
         troubles += bench.violations()
     if place.front.daemon.stop() != 0:
         troubles.append("it ended badly: %s" % tail(place.log))
-    deleted = sum(one.outcome == "ok" for worker in load.workers for one in worker.asked)
+    deleted = sum(one.outcome == "ok" for worker in load.workers for one in worker.deletions)
     print("%d kills: %d posted, %d delivered, %d deleted; order: %d excused; slowest start %.2f s"
           % (args.kills, len(judge.posts), len(judge.held), deleted, judge.excused,
              place.slowest_s))

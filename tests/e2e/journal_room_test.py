@@ -52,7 +52,7 @@ class RoomCase(JournalCase):
         """The numbers of all messages that are there."""
         found, target = [], "q/messages?echo=true&include_claimed=true&limit=50"
         while True:
-            page = self.ask("GET", target, status=200)
+            page = self.fetch("GET", target, status=200)
             if not page["messages"]:
                 return found
             found += [message["body"][0] for message in page["messages"]]
@@ -72,7 +72,7 @@ class RoomCase(JournalCase):
 
     def pop(self, count):
         for _ in range(count // 100):
-            self.ask("DELETE", "q/messages?pop=100", status=200)
+            self.fetch("DELETE", "q/messages?pop=100", status=200)
 
 
 class Bytes(RoomCase):
@@ -84,13 +84,13 @@ class Bytes(RoomCase):
         self.start()
         taken = self.fill()
         self.assertGreater(taken, 100)
-        self.ask("PUT", "another", {}, 503)
+        self.fetch("PUT", "another", {}, 503)
         self.assertEqual(self.numbers(), list(range(taken)))
         held = self.claim("q", limit=3)
-        self.ask("PATCH", "q/claims/" + held.id, {"ttl": 500, "grace": 60}, 204)
-        self.ask("DELETE", held.messages[0]["href"].split("/queues/")[1], status=204)
-        self.ask("DELETE", "q/claims/" + held.id, status=204)
-        self.ask("DELETE", "q/messages?pop=1", status=200)
+        self.fetch("PATCH", "q/claims/" + held.id, {"ttl": 500, "grace": 60}, 204)
+        self.fetch("DELETE", held.messages[0]["href"].split("/queues/")[1], status=204)
+        self.fetch("DELETE", "q/claims/" + held.id, status=204)
+        self.fetch("DELETE", "q/messages?pop=1", status=200)
         self.crash_and_start()
         self.assertEqual(self.numbers(), list(range(2, taken)))
 
@@ -98,7 +98,7 @@ class Bytes(RoomCase):
         self.start()
         taken = self.fill()
         self.crash_and_start()
-        self.ask("POST", "q/purge", {"resource_types": ["messages"]}, 204)
+        self.fetch("POST", "q/purge", {"resource_types": ["messages"]}, 204)
         self.assertLess(self.recovers(), PATIENCE_S / 2)
         self.assertGreater(self.fill(taken), 100)
         self.crash_and_start()
@@ -111,8 +111,8 @@ class Bytes(RoomCase):
         for _ in range(8):
             self.crash_and_start()
         self.assertEqual(self.numbers(), list(range(taken)))
-        self.ask("DELETE", "q/messages?pop=1", status=200)
-        self.ask("POST", "q/purge", {"resource_types": ["messages"]}, 204)
+        self.fetch("DELETE", "q/messages?pop=1", status=200)
+        self.fetch("POST", "q/purge", {"resource_types": ["messages"]}, 204)
         self.recovers()
 
     def test_small_messages_that_are_claimed_and_released(self):
@@ -135,9 +135,9 @@ class Bytes(RoomCase):
                 client.send(request("DELETE", response.headers["location"]))
                 self.assertEqual(client.response().status, 204)
         self.crash_and_start()
-        total = self.ask("GET", "q/stats", status=200)["messages"]["total"]
+        total = self.fetch("GET", "q/stats", status=200)["messages"]["total"]
         self.assertEqual(total, posted)
-        self.ask("POST", "q/purge", {"resource_types": ["messages"]}, 204)
+        self.fetch("POST", "q/purge", {"resource_types": ["messages"]}, 204)
         self.recovers()
 
 
@@ -190,7 +190,7 @@ class Disk(RoomCase):
             self.crash_and_start()
             self.use_up()
             self.assertEqual(self.numbers(), list(range(turn, taken)))
-            self.ask("DELETE", "q/messages?pop=1", status=200)
+            self.fetch("DELETE", "q/messages?pop=1", status=200)
         os.unlink(self.other)
         self.recovers()
 

@@ -29,32 +29,32 @@ class Restarts(JournalCase):
 
     def make(self):
         """Something of everything; returns what shows it."""
-        self.ask("PUT", "dead", {}, 201)
-        self.ask("PUT", "q", {"_default_message_ttl": 500, "_max_claim_count": 1, "a": [1],
-                              "_dead_letter_queue": "dead"}, 201)
+        self.fetch("PUT", "dead", {}, 201)
+        self.fetch("PUT", "q", {"_default_message_ttl": 500, "_max_claim_count": 1, "a": [1],
+                                "_dead_letter_queue": "dead"}, 201)
         ids = self.post("q", "poison", *range(6))
-        self.ask("DELETE", "q/claims/" + self.claim("q").id, status=204)
+        self.fetch("DELETE", "q/claims/" + self.claim("q").id, status=204)
         renewed = self.claim("q", limit=2)  # "poison" is a dead letter from now on
         deleted = self.claim("q", limit=2)
-        self.ask("PATCH", "q/claims/" + renewed.id, {"ttl": 1000, "grace": 60}, 204)
-        self.ask("DELETE", deleted.messages[0]["href"].split("/queues/")[1], status=204)
-        self.ask("DELETE", "q/messages?pop=1", status=200)
+        self.fetch("PATCH", "q/claims/" + renewed.id, {"ttl": 1000, "grace": 60}, 204)
+        self.fetch("DELETE", deleted.messages[0]["href"].split("/queues/")[1], status=204)
+        self.fetch("DELETE", "q/messages?pop=1", status=200)
         self.late_from = time.monotonic() + 3
         self.post("q", "late", delay=3)
-        self.ask("PUT", "m", {"_persistence": "memory"}, 201)
+        self.fetch("PUT", "m", {"_persistence": "memory"}, 201)
         self.post("m", 1)
-        page = self.ask("GET", "q/messages?echo=true&limit=1", status=200)
+        page = self.fetch("GET", "q/messages?echo=true&limit=1", status=200)
         return ids, renewed, page["links"][0]["href"].split("/queues/")[1]
 
     def shown(self, renewed):
         """On a slow machine, "late" may have become ready during the restarts."""
-        claim = self.ask("GET", "q/claims/" + renewed.id, status=200)
+        claim = self.fetch("GET", "q/claims/" + renewed.id, status=200)
         ready = self.listed("q")
         if time.monotonic() < self.late_from:
             self.assertNotIn("late", [message["body"] for message in ready])
         ready = [message for message in ready if message["body"] != "late"]
         return (without_age(ready), without_age(self.listed("dead")), claim["ttl"],
-                without_age(claim["messages"]), self.ask("GET", "q", status=200))
+                without_age(claim["messages"]), self.fetch("GET", "q", status=200))
 
     def all_is_as_it_was(self, again):
         self.start()
@@ -66,13 +66,13 @@ class Restarts(JournalCase):
             again()
             self.assertEqual(self.shown(renewed), before)
             self.assertEqual(self.bodies("m"), [])
-            self.assertEqual(self.ask("GET", "m", status=200)["_persistence"], "memory")
+            self.assertEqual(self.fetch("GET", "m", status=200)["_persistence"], "memory")
         eventually(lambda: "late" in self.bodies("q"))
         number = self.claim("q", limit=6).number
         self.assertGreater(number, renewed.number)
         more = self.post("q", "new")
         self.assertEqual(len(set(ids + more)), len(ids + more))
-        page = self.ask("GET", marker, status=200)["messages"]
+        page = self.fetch("GET", marker, status=200)["messages"]
         self.assertEqual(page[-1]["body"], "new")
 
     def test_after_kill_9_all_is_as_it_was(self):
@@ -107,7 +107,7 @@ class TimeGoesOn(JournalCase):
         self.start()
         self.assertEqual(self.bodies("q"), ["long"])
         self.assertEqual(self.response("GET", "q/claims/" + held.id).status, 404)
-        self.assertEqual(self.ask("GET", "q/stats", status=200)["messages"]["total"], 1)
+        self.assertEqual(self.fetch("GET", "q/stats", status=200)["messages"]["total"], 1)
 
 
 class Serving(JournalCase):
@@ -115,7 +115,7 @@ class Serving(JournalCase):
     def test_the_end_does_not_wait_for_clients(self):
         """Of those that wait for a message, and those that wait for the disk."""
         self.start("--drain-seconds", "2")
-        self.ask("PUT", "q", {}, 201)
+        self.fetch("PUT", "q", {}, 201)
         clients = [self.server.connect() for _ in range(8)]
         for client in clients:
             client.send(request("POST", "/v2/queues/q/claims", b"{}",
@@ -142,7 +142,7 @@ class Serving(JournalCase):
         ready, _, _ = select.select([reading], [], [], PATIENCE_S)
         self.assertEqual(ready, [reading])
         self.assertEqual(os.read(reading, 1000).decode(), self.server.ready)
-        self.assertEqual(self.ask("GET", "q/stats", status=200)["messages"]["total"], 200)
+        self.assertEqual(self.fetch("GET", "q/stats", status=200)["messages"]["total"], 200)
         self.server.logged(" started ")
         order = [line.split()[2] for line in self.server.log]
         self.assertLess(order.index("recovered"), order.index("started"))
@@ -150,11 +150,11 @@ class Serving(JournalCase):
     def test_posts_that_are_as_large_as_they_may_be(self):
         self.start("--max-messages-post-size", "8M")
         many = b'{"messages":[' + b",".join([b'{"body":1}'] * 130_000) + b"]}"
-        self.assertEqual(self.server.ask("POST", "/v2/queues/many/messages", many).status, 201)
+        self.assertEqual(self.server.fetch("POST", "/v2/queues/many/messages", many).status, 201)
         body = "x" * ((8 << 20) - 100)
         self.post("long", body)
         self.crash_and_start("--max-messages-post-size", "8M")
-        total = self.ask("GET", "many/stats", status=200)["messages"]["total"]
+        total = self.fetch("GET", "many/stats", status=200)["messages"]["total"]
         self.assertEqual(total, 130_000)
         self.assertEqual(self.bodies("long"), [body])
 
@@ -163,7 +163,7 @@ class Serving(JournalCase):
         self.start("--max-messages-post-size", "8M", "--max-queue-metadata", "32M")
         many = b'{"messages":[' + b",".join([b'{"body":1}'] * 160_000) + b"]}"
         self.assertLess(len(many), 8 << 20)
-        response = self.server.ask("POST", "/v2/queues/many/messages", many)
+        response = self.server.fetch("POST", "/v2/queues/many/messages", many)
         self.assertEqual(response.status, 400, response)
         said = json.loads(response.body)
         self.assertEqual(said["title"], "Invalid API request")
@@ -171,17 +171,17 @@ class Serving(JournalCase):
                          r"^these 160000 messages are too large for one write to the journal. "
                          r"The maximum is \d+ bytes, and each message needs up to 120 bytes "
                          r"besides its body. Post them in several requests$")
-        queues = json.loads(self.server.ask("GET", "/v2/queues").body)["queues"]
+        queues = json.loads(self.server.fetch("GET", "/v2/queues").body)["queues"]
         self.assertEqual(queues, [])
         most = int(re.search(r"is (\d+) bytes", said["description"])[1])
         fits = (most - 1000) // 121
         some = b'{"messages":[' + b",".join([b'{"body":1}'] * fits) + b"]}"
-        self.assertEqual(self.server.ask("POST", "/v2/queues/many/messages", some).status, 201)
-        said = self.ask("PUT", "large", {"text": "x" * (most + 1)}, status=400)
+        self.assertEqual(self.server.fetch("POST", "/v2/queues/many/messages", some).status, 201)
+        said = self.fetch("PUT", "large", {"text": "x" * (most + 1)}, status=400)
         self.assertEqual(said, {"title": "Invalid API request", "description":
                                 "the request is larger than one write to the journal allows"})
         self.crash_and_start()
-        total = self.ask("GET", "many/stats", status=200)["messages"]["total"]
+        total = self.fetch("GET", "many/stats", status=200)["messages"]["total"]
         self.assertEqual(total, fits)
 
     def test_other_numbers_of_shards(self):
@@ -194,7 +194,7 @@ class Serving(JournalCase):
             self.crash_and_start("--shards", shards)
             for name, (claim, messages) in before.items():
                 self.assertEqual(without_age(self.listed(name)), messages)
-                self.ask("GET", name + "/claims/" + claim, status=200)
+                self.fetch("GET", name + "/claims/" + claim, status=200)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     class Example(JournalCase):
         def test_it_remembers(self):
             self.start()
-            self.ask("POST", "q/messages", {"messages": [{"body": 1}]}, status=201)
+            self.fetch("POST", "q/messages", {"messages": [{"body": 1}]}, status=201)
             self.crash()
             self.start()
 """
@@ -100,7 +100,7 @@ class JournalCase(unittest.TestCase):
         self.stop()
         return self.start(*options)
 
-    def ask(self, method, target, body=None, status=None, headers=()):
+    def fetch(self, method, target, body=None, status=None, headers=()):
         """A request about queues; the document of its response (None: it has none)."""
         response = self.response(method, target, body, headers)
         if status is not None:
@@ -109,18 +109,18 @@ class JournalCase(unittest.TestCase):
 
     def response(self, method, target, body=None, headers=()):
         data = None if body is None else json.dumps(body).encode()
-        return self.server.ask(method, "/v2/queues/" + target, data, headers=headers)
+        return self.server.fetch(method, "/v2/queues/" + target, data, headers=headers)
 
     def post(self, queue, *bodies, **more):
         """Posts messages; their ids."""
         messages = [{"body": body, **more} for body in bodies]
-        made = self.ask("POST", queue + "/messages", {"messages": messages}, 201)
+        made = self.fetch("POST", queue + "/messages", {"messages": messages}, 201)
         return [href.rsplit("/", 1)[1] for href in made["resources"]]
 
     def listed(self, queue):
         """All messages, those that are claimed, too."""
         target = queue + "/messages?echo=true&include_claimed=true&limit=20"
-        return self.ask("GET", target, status=200)["messages"]
+        return self.fetch("GET", target, status=200)["messages"]
 
     def bodies(self, queue):
         return [message["body"] for message in self.listed(queue)]

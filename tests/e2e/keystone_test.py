@@ -45,14 +45,14 @@ class KeystoneCase(unittest.TestCase):
     def start(self, *more, **how):
         return Server(*self.options(*more), **how)
 
-    def ask(self, server, token, method="GET", target="/v2/queues", body=None, headers=()):
+    def fetch(self, server, token, method="GET", target="/v2/queues", body=None, headers=()):
         headers = [*headers, "X-Auth-Token: " + token] if token is not None else headers
         with server.connect() as client:
             client.send(request(method, target, body, headers=headers, close=True))
             return client.response()
 
     def status(self, *args, **more):
-        return self.ask(*args, **more).status
+        return self.fetch(*args, **more).status
 
     def assert_away(self, response):
         self.assertEqual(response.status, 503, response)
@@ -78,7 +78,7 @@ class Admission(KeystoneCase):
                                   (self.keystone.issue("p", ["admin"], seconds=-10), 401),
                                   ("never-issued", 401), (member[:-1], 401), (None, 401)):
                 with self.subTest(status=status):
-                    response = self.ask(server, token)
+                    response = self.fetch(server, token)
                     self.assertEqual(response.status, status)
                     if status == 401:
                         self.assertEqual(response.headers["www-authenticate"], "Keystone")
@@ -141,7 +141,7 @@ class Admission(KeystoneCase):
         with self.start("--keystone-ca", pair[0]) as server:
             self.assertEqual(self.status(server, token), 200)
         with self.start() as server:
-            self.assert_away(self.ask(server, token))
+            self.assert_away(self.fetch(server, token))
             server.logged("keystone_unavailable")
 
     def test_the_next_connection_reads_the_ca_file_again(self):
@@ -156,7 +156,7 @@ class Admission(KeystoneCase):
             self.assertEqual(self.status(server, self.keystone.issue("p", ["member"])), 200)
 
 
-class Asking(KeystoneCase):
+class Verification(KeystoneCase):
 
     def test_slow_responses_delay_no_other_request(self):
         known = self.keystone.issue("p", ["member"])
@@ -185,7 +185,7 @@ class Trouble(KeystoneCase):
             self.assertEqual(self.status(server, known), 200)
             port = self.keystone.port
             self.keystone.stop()
-            self.assert_away(self.ask(server, other))
+            self.assert_away(self.fetch(server, other))
             self.assertEqual(self.status(server, known), 200)
             server.logged("keystone_unavailable")
             time.sleep(1.1)  # a change of health is reported once a second
@@ -198,7 +198,7 @@ class Trouble(KeystoneCase):
         port = self.keystone.port
         self.keystone.stop()
         with self.start() as server:
-            self.assert_away(self.ask(server, token))
+            self.assert_away(self.fetch(server, token))
             self.keystone.start(port)
             self.assertEqual(self.status(server, token), 200)
 
@@ -206,7 +206,7 @@ class Trouble(KeystoneCase):
         token = self.keystone.issue("p", ["member"])
         self.keystone.shut()
         with self.start("--keystone-timeout-ms", "300") as server:
-            self.assert_away(self.ask(server, token))
+            self.assert_away(self.fetch(server, token))
             self.assertIn("imeout", server.logged("keystone_unavailable"))
             self.keystone.open()
             self.assertEqual(self.status(server, token), 200)
@@ -266,7 +266,7 @@ class Trouble(KeystoneCase):
             for name, behave in lies.items():
                 with self.subTest(lie=name):
                     self.keystone.behave = behave
-                    self.assert_away(self.ask(server, token))
+                    self.assert_away(self.fetch(server, token))
             self.assertEqual(elsewhere.questions(), 0)
             self.keystone.behave = say(200, lie(expires_at="2001-01-01T00:00:00.000000Z"))
             self.assertEqual(self.status(server, token), 401)
@@ -288,19 +288,19 @@ class Trouble(KeystoneCase):
         with self.start() as server:
             self.assertEqual(self.status(server, tokens[0]), 200)
             self.keystone.service = "renewed"
-            self.assert_away(self.ask(server, tokens[1]))
+            self.assert_away(self.fetch(server, tokens[1]))
             server.logged("keystone_refuses_service_token")
             self.write_service("renewed")
             self.assertEqual(self.status(server, tokens[1]), 200)
             os.unlink(self.path)
-            self.assert_away(self.ask(server, tokens[2]))
+            self.assert_away(self.fetch(server, tokens[2]))
             self.write_service("renewed")
             os.chmod(self.path, 0o644)
-            self.assert_away(self.ask(server, tokens[2]))
+            self.assert_away(self.fetch(server, tokens[2]))
             os.chmod(self.path, 0o600)
             self.assertEqual(self.status(server, tokens[2]), 200)
 
-    def test_tokens_that_cannot_be_any_are_not_asked_about(self):
+    def test_tokens_of_a_wrong_form_are_not_verified(self):
         with self.start("--max-header-size", "32K") as server:
             for token in (9000 * "a", "a b", "a\tb", "ä"):
                 with self.subTest(token=token[:10]):
@@ -344,7 +344,7 @@ class Options(KeystoneCase):
         os.unlink(self.path)
         self.assert_refused(self.options(), "No such file")
 
-    def test_nothing_is_asked_of_a_keystone_that_is_not_configured(self):
+    def test_without_a_configured_keystone_no_token_is_verified(self):
         ended = run("--check-config", "--keystone-url", "nonsense", "--keystone-roles", "none")
         self.assertEqual(ended.returncode, 0, ended.stderr)
 
@@ -363,7 +363,7 @@ class Options(KeystoneCase):
         self.assertIn("auth keystone needs libcurl (Debian: libcurl3-gnutls or libcurl4)",
                       ended.stderr)
         with Server(env=blind) as server:  # it is not missed where it is not needed
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
 
     def test_an_address_that_others_reach_is_fine(self):
         with self.start(listen="0.0.0.0:0") as server:

@@ -3,7 +3,7 @@
 
     lease_test.py CLAIMD
 
-Each message is claimed alone. Then this program asks for messages until it has claimed all of
+Each message is claimed alone. Then this program claims messages until it has claimed all of
 them again. A second claim that was answered before the first one's request was sent plus its ttl
 is early. Delays are measured in the same way. Being late proves nothing on a busy machine.
 """
@@ -42,7 +42,7 @@ class LeaseTest(unittest.TestCase):
     def serve_journal(self, folder):
         return self.serve(Killed, "journal", os.path.join(folder, "journal"))
 
-    def ask(self, connection, target, body, expected):
+    def fetch(self, connection, target, body, expected):
         connection.request("POST", "/v2/queues/q/" + target, json.dumps(body), HEADERS)
         response = connection.getresponse()
         data = response.read()
@@ -50,7 +50,7 @@ class LeaseTest(unittest.TestCase):
         return json.loads(data) if response.status != 204 else None
 
     def claim(self, connection, ttl):
-        response = self.ask(connection, "claims?limit=1", {"ttl": ttl, "grace": 60}, (201, 204))
+        response = self.fetch(connection, "claims?limit=1", {"ttl": ttl, "grace": 60}, (201, 204))
         return response["messages"][0]["body"] if response is not None else None
 
     def begin(self, server, delay):
@@ -59,8 +59,8 @@ class LeaseTest(unittest.TestCase):
         with contextlib.closing(server.connect()) as connection:
             for body in range(MESSAGES):
                 sent = time.monotonic()
-                self.ask(connection, "messages",
-                         {"messages": [{"body": body, "ttl": 300, "delay": delay}]}, (201,))
+                self.fetch(connection, "messages",
+                           {"messages": [{"body": body, "ttl": 300, "delay": delay}]}, (201,))
                 earliest[body] = sent + delay
             while delay == 0:
                 sent = time.monotonic()

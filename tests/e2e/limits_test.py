@@ -94,7 +94,7 @@ class UnreadResponses(unittest.TestCase):
 
     def test_the_kernel_keeps_a_bounded_part_of_what_is_not_read(self):
         with Server("--request-seconds", "3600", "--idle-seconds", "3600") as server:
-            self.assertGreater(len(server.ask("GET", "/openapi.json").body), 100000)
+            self.assertGreater(len(server.fetch("GET", "/openapi.json").body), 100000)
             with Unread(server, self.LARGE * 100) as client:
                 _, sent, received = client.fill()
                 self.assertTrue(10000 < sent <= KERNEL_BOUND, sent)
@@ -126,9 +126,9 @@ class UnreadResponses(unittest.TestCase):
         stream = request("GET", "/claimd/queues?limit=50&offset=0", headers=STREAM)
         with Server("--request-seconds", "4", "--idle-seconds", "3600") as server:
             for i in range(50):
-                self.assertEqual(server.ask("PUT", "/v2/queues/%s" % ("q%d" % i).ljust(64, "x"),
-                                            b"{}").status, 201)
-            event = len(server.ask("GET", "/claimd/queues?limit=50&offset=0").body)
+                self.assertEqual(server.fetch("PUT", "/v2/queues/%s" % ("q%d" % i).ljust(64, "x"),
+                                              b"{}").status, 201)
+            event = len(server.fetch("GET", "/claimd/queues?limit=50&offset=0").body)
             seen = []
 
             def is_over(client):
@@ -181,7 +181,7 @@ class SlowClients(unittest.TestCase):
         with Server("--idle-seconds", "1", "--request-seconds", "1") as server:
             with server.connect() as client:
                 drip(client, b"GET /" + b"x" * 3000)
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 200)
 
     def test_a_body_that_only_drips_is_given_up_and_changes_nothing(self):
         with Server("--request-seconds", "1") as server:
@@ -190,7 +190,7 @@ class SlowClients(unittest.TestCase):
             with server.connect() as client:
                 client.send(whole[:head])
                 self.assertIn(b"HTTP/1.1 408 ", drip(client, whole[head:]))
-            stats = json.loads(server.ask("GET", "/v2/queues/slow/stats").body)
+            stats = json.loads(server.fetch("GET", "/v2/queues/slow/stats").body)
             self.assertEqual(stats["messages"]["total"], 0)
 
     def test_a_connection_in_use_outlives_both_limits(self):
@@ -229,7 +229,7 @@ class TooMany(unittest.TestCase):
         self.assertEqual(sum("refusing_connections" in line for line in server.log), 1)
 
     def wait_for_capacity(self, server):
-        while server.ask("GET", "/v2/queues").status == 503:
+        while server.fetch("GET", "/v2/queues").status == 503:
             pass
 
     def test_hundreds_of_connections_are_spread_over_the_workers(self):

@@ -41,7 +41,7 @@ class Listeners(Server):
     def at(self, index):
         return Client(*self.doors[index])
 
-    def asked_at(self, index, data):
+    def fetch_at(self, index, data):
         with self.at(index) as client:
             client.send(data)
             return client.response()
@@ -55,8 +55,8 @@ class Doors(unittest.TestCase):
             with Listeners(listen, count=4) as server:
                 self.assertEqual(server.doors[3], (socket.AF_UNIX, path))
                 for index in (0, 1, 3):
-                    self.assertEqual(server.asked_at(index, post("q")).status, 201)
-                self.assertEqual(server.asked_at(2, bare("GET", "/readyz")).status, 200)
+                    self.assertEqual(server.fetch_at(index, post("q")).status, 201)
+                self.assertEqual(server.fetch_at(2, bare("GET", "/readyz")).status, 200)
                 for index, kind in ((0, "http"), (2, "metrics")):
                     server.logged("listening address=127.0.0.1:%d kind=%s"
                                   % (server.doors[index][1][1], kind))
@@ -75,7 +75,7 @@ class Doors(unittest.TestCase):
                     for path in ("/livez", "/readyz"):
                         client.send(bare("GET", path))
                         self.assertEqual(client.response().status, 200)
-                        self.assertEqual(server.asked_at(1, bare("GET", path)).status, 200)
+                        self.assertEqual(server.fetch_at(1, bare("GET", path)).status, 200)
                     for data in (post("q"), bare("GET", "/"), bare("GET", "/v2/"),
                                  bare("OPTIONS", "/v2/queues"), request("GET", "/v2/ping"),
                                  request("GET", "/v2/health"), bare("GET", "/identity/v3"),
@@ -95,7 +95,7 @@ class Doors(unittest.TestCase):
         with Listeners("127.0.0.1:0,127.0.0.1:0", "--max-connections", "300",
                        count=2) as server:
             crowd = [server.at(0) for _ in range(280)]
-            self.assertEqual(server.asked_at(1, post("q")).status, 201)
+            self.assertEqual(server.fetch_at(1, post("q")).status, 201)
             for client in crowd:
                 client.send(request("GET", "/v2/ping"))
             for client in crowd:
@@ -112,7 +112,7 @@ class Doors(unittest.TestCase):
                 for index in (0, 1):
                     with server.at(index) as third:
                         self.assertEqual(third.last_response().status, 503)
-            eventually(lambda: server.asked_at(1, post("q")).status == 201)
+            eventually(lambda: server.fetch_at(1, post("q")).status == 201)
 
     def test_a_drain_responses_every_client_and_closes_all(self):
         with Listeners("127.0.0.1:0,[::1]:0", "--drain-seconds", "3600", count=2) as server:

@@ -34,7 +34,7 @@ class PipedServer(Daemon):
 
     endpoint = Server.endpoint
 
-    def ask(self, count, data=GOOD):
+    def fetch(self, count, data=GOOD):
         """Sends a request so often, a hundred at a time; returns the statuses."""
         statuses = []
         with Client(*self.endpoint()) as client:
@@ -87,14 +87,14 @@ class Proxies(unittest.TestCase):
 class NobodyReads(unittest.TestCase):
     def test_requests_are_answered_and_the_lines_missing_are_counted(self):
         with PipedServer("--access-log") as server:
-            self.assertEqual(server.ask(MANY), [200] * MANY)
+            self.assertEqual(server.fetch(MANY), [200] * MANY)
             written = dropped = 0
             ended = None
             for line in server.lines():
                 match = DROPPED.search(line)
                 if match:
                     dropped += int(match[1])
-                    server.ask(100)  # there is capacity again: these have their lines
+                    server.fetch(100)  # there is capacity again: these have their lines
                     server.signal()
                 elif " info request " in line:
                     self.assertRegex(line, r" client=127\.0\.0\.1(:\d+)? project=p$")
@@ -108,7 +108,7 @@ class NobodyReads(unittest.TestCase):
 
     def test_it_ends_on_request(self):
         with PipedServer("--access-log") as server:
-            self.assertEqual(server.ask(MANY), [200] * MANY)
+            self.assertEqual(server.fetch(MANY), [200] * MANY)
             self.assertTrue(RESTLESS or becomes_idle(server))
             server.signal()
             self.assertEqual(server.wait(), 0)
@@ -126,7 +126,7 @@ class NobodyReads(unittest.TestCase):
     def test_a_reader_that_went_away_changes_nothing(self):
         with PipedServer("--access-log") as server:
             server.hang_up()
-            self.assertEqual(server.ask(MANY), [200] * MANY)
+            self.assertEqual(server.fetch(MANY), [200] * MANY)
             self.assertTrue(RESTLESS or becomes_idle(server))
             server.signal()
             self.assertEqual(server.wait(), 0)
@@ -137,7 +137,7 @@ class OfARequest(unittest.TestCase):
 
     TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-    def ask(self, server, *args, **more):
+    def fetch(self, server, *args, **more):
         with server.connect() as client:
             client.send(request(*args, **more))
             return client.response()
@@ -147,17 +147,17 @@ class OfARequest(unittest.TestCase):
 
     def test_a_claim_is_logged_with_project_queue_and_id(self):
         with Server("--access-log") as server:
-            self.ask(server, "POST", "/v2/queues/q/messages",
-                     b'{"messages":[{"body":"a secret"}]}')
-            made = self.ask(server, "POST", "/v2/queues/q/claims?limit=3", b"{}",
-                            headers=["X-Request-ID: theirs-7", "traceparent: " + self.TRACE])
+            self.fetch(server, "POST", "/v2/queues/q/messages",
+                       b'{"messages":[{"body":"a secret"}]}')
+            made = self.fetch(server, "POST", "/v2/queues/q/claims?limit=3", b"{}",
+                              headers=["X-Request-ID: theirs-7", "traceparent: " + self.TRACE])
             claim = made.headers["location"].rpartition("/")[2]
             line = self.line_of(server, made)
             self.assertIn(" path=/v2/queues/q/claims query=\"limit=3\" status=201 ", line)
             self.assertTrue(line.endswith(
                 " project=p queue=q claim=%s client_request_id=theirs-7 traceparent=%s"
                 % (claim, self.TRACE)), line)
-            released = self.ask(server, "DELETE", "/v2/queues/q/claims/" + claim)
+            released = self.fetch(server, "DELETE", "/v2/queues/q/claims/" + claim)
             self.assertIn(" queue=q claim=%s" % claim, self.line_of(server, released))
             self.assertNotIn("a secret", "".join(server.log))
 
@@ -166,17 +166,17 @@ class OfARequest(unittest.TestCase):
         path = "/v2/queues/q/subscriptions"
         long = "https://ann:hush@example.org/" + 4000 * "x"
         with Server("--access-log", "--log-level=debug") as server:
-            made = self.ask(server, "POST", path, b'{"subscriber":"%s"}' % long.encode())
+            made = self.fetch(server, "POST", path, b'{"subscriber":"%s"}' % long.encode())
             self.assertEqual(made.status, 201)
             item = path + "/" + re.search(rb'"([0-9a-f]{24})"', made.body)[1].decode()
-            shown = self.ask(server, "GET", item)
+            shown = self.fetch(server, "GET", item)
             self.assertIn(b"ann:hush@", shown.body)
             for body in (b'{"subscriber":"ftp://ann:hush@example.org"}',
                          b'{"subscriber":"https://ann:hush@\\n"}', b'{"subscriber":"hush'):
-                refused = self.ask(server, "POST", path, body)
+                refused = self.fetch(server, "POST", path, body)
                 self.assertEqual(refused.status, 400)
                 self.assertNotIn(b"hush", refused.body)
-            response = self.ask(server, "PATCH", item, b'{"subscriber":"http://ann:hush@b"}')
+            response = self.fetch(server, "PATCH", item, b'{"subscriber":"http://ann:hush@b"}')
             self.assertEqual(response.status, 204)
             self.assertIn(" path=%s " % item, self.line_of(server, response))
         self.assertNotIn("hush", "".join(server.log))

@@ -40,7 +40,7 @@ LONG = 40  # seconds of a wait that something else than the time shall end
 
 def metrics(server, *headers):
     """The text of /metrics, as OpenMetrics."""
-    response = server.ask("GET", "/metrics", headers=(OPEN, *headers))
+    response = server.fetch("GET", "/metrics", headers=(OPEN, *headers))
     if response.status != 200:
         raise AssertionError(response)
     return response.body.decode("utf-8")
@@ -66,11 +66,11 @@ def all_there_is():
     """The texts, in both formats, of a server in which each family has samples."""
     with tempfile.TemporaryDirectory() as folder, \
             journalled(folder, "--encryption-keys", key_file(folder)) as server:
-        server.ask("PUT", "/v2/queues/q")
-        server.ask("POST", "/claimd/queues/q/pause")
+        server.fetch("PUT", "/v2/queues/q")
+        server.fetch("POST", "/claimd/queues/q/pause")
         # A request is counted when all of its response is out of the server's hands.
         eventually(lambda: 'route="/v2/queues/{queue}"' in metrics(server))
-        return metrics(server), server.ask("GET", "/metrics").body.decode()
+        return metrics(server), server.fetch("GET", "/metrics").body.decode()
 
 
 class Format(unittest.TestCase):
@@ -96,7 +96,7 @@ class Format(unittest.TestCase):
                     self.assertEqual(client.response().status, 201, name)
             for number, name in enumerate(escaped):
                 version = ("v2", "v1.1", "v1")[number % 3]
-                self.assertEqual(server.ask("PUT", "/%s/%s/queues/q" % (version, name)).status,
+                self.assertEqual(server.fetch("PUT", "/%s/%s/queues/q" % (version, name)).status,
                                  201)
             with Prometheus([("claimd", "127.0.0.1:%d" % server.port, None)]) as prometheus:
                 prometheus.scrape()
@@ -104,7 +104,7 @@ class Format(unittest.TestCase):
                          for labels in prometheus.query('claimd_queue_claims{queue="q"}')}
                 self.assertEqual(prometheus.complaints(), [])
             self.assertEqual(shown, set(projects) | set(escaped.values()))
-            text = server.ask("GET", "/metrics").body.decode()
+            text = server.fetch("GET", "/metrics").body.decode()
             self.assertEqual(promtool("check", "metrics", stdin=text), (0, ""))
             parsed = {dict(name[1:]).get("project") for name in samples(text, is_open=False)}
             self.assertLessEqual(set(projects) | set(escaped.values()), parsed)
@@ -144,7 +144,7 @@ class Format(unittest.TestCase):
                                    file.read(), re.M))
         with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
             for i in range(100):
-                server.ask("PUT", "/v2/queues/q%d" % i)
+                server.fetch("PUT", "/v2/queues/q%d" % i)
             there = [name for name, *_ in samples(metrics(server))]
         queues = sum(name.startswith("claimd_queue_") for name in there)
         journal = sum(name.startswith("claimd_journal_") for name in there)
@@ -194,7 +194,7 @@ class Shown(unittest.TestCase):
 
 
 class Story(unittest.TestCase):
-    """A server that asks for tokens and has a journal, seen by a Prometheus."""
+    """A server that requires tokens and has a journal, seen by a Prometheus."""
 
     BIG, SIZE = 60, 200000  # messages of a response that the kernel does not take at once
 
@@ -224,7 +224,7 @@ class Story(unittest.TestCase):
         body = None if document is None else json.dumps(document).encode()
         return request(method, path, body, headers=(self.boss, *headers))
 
-    def ask(self, method, path, document=None, status=200):
+    def fetch(self, method, path, document=None, status=200):
         with self.server.connect() as client:
             client.send(self.raw(method, path, document))
             response = client.response()
@@ -233,20 +233,20 @@ class Story(unittest.TestCase):
         return response
 
     def post(self, queue, count, **more):
-        self.ask("POST", "/v2/queues/%s/messages" % queue,
-                 {"messages": [{"body": i, "ttl": 300, **more} for i in range(count)]}, 201)
+        self.fetch("POST", "/v2/queues/%s/messages" % queue,
+                   {"messages": [{"body": i, "ttl": 300, **more} for i in range(count)]}, 201)
         self.counts["messages_posted"] += count
 
     def claim(self, queue, count, ttl=60):
-        response = self.ask("POST", "/v2/queues/%s/claims?limit=%d" % (queue, count),
-                            {"ttl": ttl, "grace": 60}, 201)
+        response = self.fetch("POST", "/v2/queues/%s/claims?limit=%d" % (queue, count),
+                              {"ttl": ttl, "grace": 60}, 201)
         self.assertEqual(len(messages(response)), count)
         self.counts["messages_claimed"] += count
         self.counts["claims_made"] += 1
         return response.headers["location"], [message["href"] for message in messages(response)]
 
     def release(self, claim, count):
-        self.ask("DELETE", claim, status=204)
+        self.fetch("DELETE", claim, status=204)
         self.counts["given_back", "released"] += count
 
     def given_back(self, reason):
@@ -263,38 +263,38 @@ class Story(unittest.TestCase):
         claim, hrefs = self.claim("jobs", 4)
         self.counts["waits"] += 4
         for href in hrefs[:2]:
-            self.ask("DELETE", href, status=204)
+            self.fetch("DELETE", href, status=204)
         self.counts["messages_deleted"] += 2
-        self.ask("PATCH", claim, {"ttl": 90, "grace": 60}, 204)
+        self.fetch("PATCH", claim, {"ttl": 90, "grace": 60}, 204)
         self.counts["claims_renewed"] += 1
         self.release(claim, 2)
         _, hrefs = self.claim("jobs", 3, ttl=1)  # two of these for the second time
         self.counts["waits"] += 1
         eventually(lambda: self.given_back("expired") == 3)
         self.counts["given_back", "expired"] += 3
-        self.ask("DELETE", hrefs[0], status=400)
+        self.fetch("DELETE", hrefs[0], status=400)
         self.counts["late_deletions_refused"] += 1
-        self.ask("DELETE", "/v2/queues/jobs/messages?pop=2")  # for the third time
+        self.fetch("DELETE", "/v2/queues/jobs/messages?pop=2")  # for the third time
         self.counts["messages_popped"] += 2
         self.post("short", 1, ttl=1)
         eventually(lambda: self.server_says("claimd_messages_expired_total") == 1)
         self.counts["messages_expired"] += 1
         self.post("late", 3, delay=299)
-        self.ask("PUT", "/v2/queues/once", {"_max_claim_count": 1, "_dead_letter_queue": "dead"},
-                 201)
+        self.fetch("PUT", "/v2/queues/once", {"_max_claim_count": 1, "_dead_letter_queue": "dead"},
+                   201)
         self.post("once", 1)
         claim, _ = self.claim("once", 1)
         self.counts["waits"] += 1
         self.release(claim, 1)
-        self.ask("POST", "/v2/queues/once/claims", {"ttl": 60, "grace": 60}, 204)
+        self.fetch("POST", "/v2/queues/once/claims", {"ttl": 60, "grace": 60}, 204)
         self.counts["dead_letters_moved"] += 1
-        self.ask("PUT", "/v2/queues/gone", {}, 201)
+        self.fetch("PUT", "/v2/queues/gone", {}, 201)
         self.post("gone", 5)
-        self.ask("DELETE", "/v2/queues/gone", status=204)
+        self.fetch("DELETE", "/v2/queues/gone", status=204)
         self.counts["messages_dropped"] += 5
         self.counts["queues_deleted"] += 1
         self.counts["queues_made"] += 6
-        self.ask("GET", "/nonsense", status=404)
+        self.fetch("GET", "/nonsense", status=404)
 
     def hang_up(self):
         """One waits for what another holds, gets some of it, and hangs up."""
@@ -402,7 +402,7 @@ class Story(unittest.TestCase):
         self.assertLessEqual(firing, {"ClaimdDeadLetters", "ClaimdMessagesExpiredUnread"})
 
     def assert_dashboard(self):
-        """Each question of the dashboard can be asked, and finds something."""
+        """Each query of the dashboard is valid, and finds something."""
         for expression in dashboard_expressions():
             with self.subTest(expression=expression):
                 found = self.prometheus.query(expression)
@@ -513,16 +513,16 @@ class Documents(unittest.TestCase):
 
     def test_rules_and_dashboard_name_families_that_exist(self):
         real = self.families()
-        asked = [rule["expr"] for rule in self.rules()]
-        asked += dashboard_expressions()
-        self.assertGreater(len(asked), 60)
-        for expression in asked:
+        expressions = [rule["expr"] for rule in self.rules()]
+        expressions += dashboard_expressions()
+        self.assertGreater(len(expressions), 60)
+        for expression in expressions:
             for name in re.findall(r"\b(?:claimd|process)_[a-z_]+", expression):
                 self.assertIn(name, real, expression)
 
 
 class Attack(unittest.TestCase):
-    """/metrics as often as four clients can ask, beside very many queues."""
+    """/metrics as often as four clients can fetch it, beside very many queues."""
 
     QUEUES = 5000 if SANITIZED else 100000
 
@@ -554,7 +554,7 @@ class Attack(unittest.TestCase):
     def test_its_cost_does_not_depend_on_the_number_of_queues(self):
         with Server("--workers", "1") as self.server:
             for i in range(200):
-                self.server.ask("PUT", "/v2/queues/q%d" % i)
+                self.server.fetch("PUT", "/v2/queues/q%d" % i)
             few = self.cost_s(request("GET", "/metrics"))
         del self.server  # from now on that of the class
         many = self.cost_s(request("GET", "/metrics"))
@@ -569,7 +569,7 @@ class Attack(unittest.TestCase):
         counts = collections.Counter()
         enough = threading.Event()
 
-        def asked():
+        def fetched():
             return sum(counts["metrics%d" % i] for i in range(4))
 
         def again(name, data, status):
@@ -587,14 +587,14 @@ class Attack(unittest.TestCase):
         for thread in threads:
             thread.start()
         try:
-            eventually(lambda: asked() > 100)
+            eventually(lambda: fetched() > 100)
         finally:
             enough.set()
             for thread in threads:
                 thread.join()
         self.assertEqual(counts["wrong"], 0)
-        # One of five clients that ask in turn has a fifth of the turns; half of that is enough.
-        self.assertGreater(counts["posts"], (asked() + counts["posts"]) / 10, counts)
+        # One of five clients that send in turn has a fifth of the turns; half of that is enough.
+        self.assertGreater(counts["posts"], (fetched() + counts["posts"]) / 10, counts)
 
 
 if __name__ == "__main__":

@@ -54,11 +54,11 @@ def table_requests(text):
             re.findall(r"`((GET|PUT|POST|PATCH|DELETE) (/[^`? ]*)(?:\?([^` ]*))?)`", rows)}
 
 
-def is_one_of(wanted, asked):
+def is_one_of(wanted, sent):
     """True if one of the requests that were sent is what a table has in mind."""
     method, path, query = wanted
     pattern = "/".join(LETTERS.get(part, re.escape(part)) for part in path.split("/"))
-    for sent_method, target in asked:
+    for sent_method, target in sent:
         sent_path, _, sent_query = target.partition("?")
         names = urllib.parse.parse_qs(sent_query)
         if sent_method == method and re.fullmatch(pattern, sent_path) and \
@@ -95,7 +95,7 @@ class Case(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         return run.stdout
 
-    def ask(self, server, method, path, document=None):
+    def fetch(self, server, method, path, document=None):
         connection = server.connect()
         connection.request(method, path, None if document is None else json.dumps(document), WHO)
         response = connection.getresponse()
@@ -106,7 +106,7 @@ class Case(unittest.TestCase):
 
     def bodies(self, server, queue):
         """(body, ttl) of whatever can be popped."""
-        popped = self.ask(server, "DELETE", "/v2/queues/%s/messages?pop=20" % queue)
+        popped = self.fetch(server, "DELETE", "/v2/queues/%s/messages?pop=20" % queue)
         return [(message["body"], message["ttl"]) for message in popped["messages"]]
 
 
@@ -122,10 +122,10 @@ class Walks(Case):
         run = examples.run_bash(server, start + lines, cwd=self.scratch, env=environment())
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertEqual(examples.seen_statuses(run), examples.expected_statuses(lines), run.stdout)
-        wanted, asked = table_requests(text), examples.seen_requests(run)
+        wanted, sent = table_requests(text), examples.seen_requests(run)
         self.assertGreater(len(wanted), 10)
         for written, request in wanted.items():
-            self.assertTrue(is_one_of(request, asked), written)
+            self.assertTrue(is_one_of(request, sent), written)
         return run.stdout
 
     def test_from_zaqar(self):
@@ -195,8 +195,8 @@ class Moves(Case):
         old, new = self.start(), self.start()
         code = self.program(MOVE)
         bodies = [{"job": n, "text": "žluť\u2028 \"%d\"" % n} for n in range(23)]
-        self.ask(old, "POST", "/v2/queues/jobs/messages",
-                 {"messages": [{"body": body, "ttl": 5000} for body in bodies]})
+        self.fetch(old, "POST", "/v2/queues/jobs/messages",
+                   {"messages": [{"body": body, "ttl": 5000} for body in bodies]})
         moved = self.run_program(code, new, old.url + "/v2", "jobs")
         self.assertEqual(moved, "moved 23\n")
         self.assertEqual(self.bodies(old, "jobs"), [])
@@ -208,14 +208,14 @@ class Moves(Case):
 
     def test_messages_go_from_an_old_version_with_its_project_in_the_path(self):
         old, new = self.start(), self.start()
-        self.ask(old, "POST", "/v2/queues/jobs/messages", {"messages": [{"body": None}]})
+        self.fetch(old, "POST", "/v2/queues/jobs/messages", {"messages": [{"body": None}]})
         self.run_program(self.program(MOVE), new, old.url + "/v1/demo", "jobs", "q")
         self.assertEqual([body for body, _ in self.bodies(new, "q")], [None])
         self.assertEqual(self.bodies(old, "jobs"), [])
 
     def test_messages_go_to_another_queue_of_the_same_server(self):
         server = self.start()
-        self.ask(server, "POST", "/v2/queues/old/messages", {"messages": [{"body": 7}]})
+        self.fetch(server, "POST", "/v2/queues/old/messages", {"messages": [{"body": 7}]})
         moved = self.run_program(self.program(MOVE), server, server.url + "/v2", "old", "jobs")
         self.assertEqual(moved, "moved 1\n")
         self.assertEqual([body for body, _ in self.bodies(server, "jobs")], [7])
@@ -228,7 +228,7 @@ class Moves(Case):
 
     def test_move_refuses_to_move_a_queue_into_itself(self):
         server = self.start()
-        self.ask(server, "POST", "/v2/queues/jobs/messages", {"messages": [{"body": 7}]})
+        self.fetch(server, "POST", "/v2/queues/jobs/messages", {"messages": [{"body": 7}]})
         for old in (server.url + "/v2", server.url + "/v1/demo",
                     "http://localhost:%d/v2" % server.port):
             for queues in (("jobs",), ("jobs", "jobs")):

@@ -82,28 +82,28 @@ class Notifications(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def ask(self, server, method, path, document=None):
+    def fetch(self, server, method, path, document=None):
         body = None if document is None else json.dumps(document).encode()
         with server.connect() as client:
             client.send(request(method, path, body))
             return client.response()
 
     def subscribe(self, server, url, **options):
-        response = self.ask(server, "POST", "/v2/queues/q/subscriptions",
-                            {"subscriber": url, "options": options})
+        response = self.fetch(server, "POST", "/v2/queues/q/subscriptions",
+                              {"subscriber": url, "options": options})
         self.assertEqual(response.status, 201, response.body)
         return "/v2/queues/q/subscriptions/" + json.loads(response.body)["subscription_id"]
 
     def post(self, server, *bodies):
-        response = self.ask(server, "POST", "/v2/queues/q/messages",
-                            {"messages": [{"body": body} for body in bodies]})
+        response = self.fetch(server, "POST", "/v2/queues/q/messages",
+                              {"messages": [{"body": body} for body in bodies]})
         self.assertEqual(response.status, 201, response.body)
 
     def bodies(self, hooks, count):
         return [json.loads(hooks.next()[2])["body"] for _ in range(count)]
 
     def figure(self, server, name, **labels):
-        text = self.ask(server, "GET", "/metrics").body.decode()
+        text = self.fetch(server, "GET", "/metrics").body.decode()
         return samples(text, is_open=False)[(name, *sorted(labels.items()))]
 
     def test_outcomes_are_counted(self):
@@ -125,13 +125,13 @@ class Notifications(unittest.TestCase):
     def test_a_dead_letter_queue_tells_of_each_arrival(self):
         """At the end of the last claim, without another claim."""
         with Hooks() as hooks, Server("--ci", "--ci-short", *LOOPBACK) as server:
-            self.assertEqual(self.ask(server, "PUT", "/v2/queues/jobs", {
+            self.assertEqual(self.fetch(server, "PUT", "/v2/queues/jobs", {
                 "_max_claim_count": 1, "_dead_letter_queue": "q"}).status, 201)
             self.subscribe(server, hooks.url + "/a")
-            self.assertEqual(self.ask(server, "POST", "/v2/queues/jobs/messages", {
+            self.assertEqual(self.fetch(server, "POST", "/v2/queues/jobs/messages", {
                 "messages": [{"body": "poison"}]}).status, 201)
-            self.assertEqual(self.ask(server, "POST", "/v2/queues/jobs/claims",
-                                      {"ttl": 1}).status, 201)
+            self.assertEqual(self.fetch(server, "POST", "/v2/queues/jobs/claims",
+                                        {"ttl": 1}).status, 201)
             self.assertEqual(self.bodies(hooks, 1), ["poison"])
 
     def test_loopback_gets_nothing_unless_it_is_allowed(self):

@@ -39,7 +39,7 @@ ALIVE_S = 1   # /livez responds within this, whatever Redis does
 
 
 class Api:
-    """One claimd, asked about the queues of one project."""
+    """One claimd, and requests to the queues of one project."""
 
     def __init__(self, server, project=b"p"):
         self.server, self.project = server, project
@@ -56,7 +56,7 @@ class Api:
                                       b"X-Project-ID: %s\r\n" % self.project, 1))
             return client.response(head_only=method == "HEAD")
 
-    def ask(self, method, target="", body=None, status=200, headers=()):
+    def fetch(self, method, target="", body=None, status=200, headers=()):
         """The document of a response that must have this status (None: it has none)."""
         response = self.response(method, target, body, headers)
         if response.status != status:
@@ -88,26 +88,26 @@ class Api:
 
     def bodies(self, queue, limit=20):
         """Those of the first messages, of those that are claimed too."""
-        page = self.ask("GET", "%s/messages?echo=true&include_claimed=true&limit=%d"
-                        % (queue, limit))
+        page = self.fetch("GET", "%s/messages?echo=true&include_claimed=true&limit=%d"
+                          % (queue, limit))
         return [message["body"] for message in page["messages"]]
 
     def names(self, limit=10):
         """Those of all queues, page by page."""
         found, target = [], "?limit=%d" % limit
         while target:
-            page = self.ask("GET", target)
+            page = self.fetch("GET", target)
             found += [queue["name"] for queue in page["queues"]]
             target = page["links"][0]["href"].split("/queues", 1)[1] if page["links"] else ""
         return found
 
     def health(self, path="/readyz"):
-        return self.server.ask("GET", path).status
+        return self.server.fetch("GET", path).status
 
     def await_waiter(self):
         """Until a request waits for a message."""
         eventually(lambda: b'requests_parked{reason="message"} 1' in
-                   self.server.ask("GET", "/metrics").body, "a request waits")
+                   self.server.fetch("GET", "/metrics").body, "a request waits")
 
 
 def target_of(href):
@@ -231,8 +231,8 @@ class RedisCase(unittest.TestCase):
         api.post(queue, "well")
         place, messages = api.claim(queue)
         self.assertEqual([message["body"] for message in messages], ["well"])
-        api.ask("DELETE", target_of(messages[0]["href"]), status=204)
-        api.ask("DELETE", place, status=204)
+        api.fetch("DELETE", target_of(messages[0]["href"]), status=204)
+        api.fetch("DELETE", place, status=204)
         self.assertEqual(api.health(), 200)
 
     def becomes_well(self, api, patience=20):
@@ -261,6 +261,6 @@ def at_once(calls):
         return [future.result() for future in [pool.submit(call) for call in calls]]
 
 
-def ask_everything(api):
-    """The responses to a request of every kind, asked at once."""
+def fetch_everything(api):
+    """The responses to a request of every kind, all sent at once."""
     return at_once([lambda one=one: api.response(*one) for one in REQUESTS])

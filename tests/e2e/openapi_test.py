@@ -3,7 +3,7 @@
 
     openapi_test.py CLAIMD
 
-The document is taken from the server. Every path is asked every method: those that are
+The document is taken from the server. Every path gets every method: those that are
 described with input that fits the schemas and with input that does not, all others for their
 refusal. Each response is held against the statuses, headers and schemas; what the document
 describes must have been seen.
@@ -79,10 +79,10 @@ class Case(unittest.TestCase):
 
     def parked(self):
         """The number of requests that wait for a message."""
-        metrics = self.ask("GET", "/metrics")[1]
+        metrics = self.fetch("GET", "/metrics")[1]
         return int(re.search(rb'claimd_http_requests_parked{reason="message"} (\d+)', metrics)[1])
 
-    def ask(self, method, path, body=None, headers=None):
+    def fetch(self, method, path, body=None, headers=None):
         sent = {**HEADERS, **self.credentials, **(headers or {})}
         sent = {name: value for name, value in sent.items() if value is not None}
         if not isinstance(body, (bytes, str, type(None))):
@@ -93,10 +93,10 @@ class Case(unittest.TestCase):
 
     def expect(self, status, method, path, body=None, query="", headers=None, **values):
         """
-        Asks, and holds the response against the document; what the response says. A header that
+        Sends a request, and compares the response against the document; what the response says. A header that
         is None is not sent; status None: any that is described but 400.
         """
-        response, text = self.ask(method, filled(path, **values) + query, body, headers)
+        response, text = self.fetch(method, filled(path, **values) + query, body, headers)
         said = self.read(response, text)
         name = self.described.operations()[method.lower(), path]["operationId"]
         sparse = response.status == 404 and name.startswith("queueExists")
@@ -121,7 +121,7 @@ class Case(unittest.TestCase):
     def make(self):
         """A queue for those versions that do not make one by themselves, and a topic."""
         for path in ("/v2/queues/q", "/v2/topics/q"):
-            self.assertIn(self.ask("PUT", path)[0].status, (201, 204, 429))
+            self.assertIn(self.fetch("PUT", path)[0].status, (201, 204, 429))
 
     def unseen(self):
         """What is described, and has not been seen yet."""
@@ -140,7 +140,7 @@ class Walk:
         for path, item in self.described.tree["paths"].items():
             allowed = sorted(method.upper() for method in item)
             with self.subTest(path=path):
-                response, text = self.ask("OPTIONS", filled(path))
+                response, text = self.fetch("OPTIONS", filled(path))
                 self.assertEqual((response.status, text), (200, b""))
                 self.assertEqual(response.headers["Allow"], ", ".join(allowed))
                 for method in METHODS + ("BREW", "TRACE"):
@@ -148,7 +148,7 @@ class Walk:
                         self.refused_method(method, path, allowed)
 
     def refused_method(self, method, path, allowed):
-        response, text = self.ask(method, filled(path))
+        response, text = self.fetch(method, filled(path))
         self.assertEqual(response.status, 405, (method, path))
         self.assertEqual(response.headers["Allow"], ", ".join(allowed + ["OPTIONS"]))
         self.assertIsNotNone(response.headers["X-Request-ID"])
@@ -159,11 +159,11 @@ class Walk:
         paths = set(self.described.tree["paths"])
         for path in sorted(paths):
             for other in (path.rstrip("/") + "/nonsense/x", "/v3" + path, path + "%2F"):
-                response, text = self.ask("GET", filled(other))
+                response, text = self.fetch("GET", filled(other))
                 self.assertEqual((response.status, json.loads(text)["title"]),
                                  (404, "404 Not Found"), other)
         for path in ("/v1/queues", "/v1.1/queues", "/v2/queues", "/v2/health", "/identity"):
-            response, _ = self.ask("OPTIONS", path)
+            response, _ = self.fetch("OPTIONS", path)
             self.assertEqual(response.status, 200 if path in paths else 404, path)
 
     def test_each_resource_of_a_home_document_is_described(self):
@@ -171,7 +171,7 @@ class Walk:
         for home in ("/v1/", "/v1.1/", "/v2/"):
             if home not in paths:
                 continue
-            response, text = self.ask("GET", home)
+            response, text = self.fetch("GET", home)
             self.assertEqual(response.status, 200)
             for relation in json.loads(text)["resources"].values():
                 path = plain(relation["href-template"])
@@ -179,7 +179,7 @@ class Walk:
 
     # ------------------------------------------------------------------ input
 
-    def asked(self):
+    def with_input(self):
         """Operations whose input is described in full; the stub's is not."""
         for (method, path), operation in self.described.operations().items():
             if operation["tags"] != ["identity"]:
@@ -188,7 +188,7 @@ class Walk:
     def test_bodies_are_taken_as_the_schemas_say(self):
         self.make()
         tried = 0
-        for method, path, operation in self.asked():
+        for method, path, operation in self.with_input():
             for media, content in operation.get("requestBody", {}).get("content", {}).items():
                 def send(status, body):
                     self.expect(status, method.upper(), path, body, self.needed(operation),
@@ -223,7 +223,7 @@ class Walk:
     def test_parameters_are_taken_as_the_schemas_say(self):
         self.make()
         tried = 0
-        for method, path, operation in self.asked():
+        for method, path, operation in self.with_input():
             described = self.described.parameters(operation, "query")
             for name, parameter in described.items():
                 def send(status, query):
@@ -308,10 +308,10 @@ class TestApi(Walk, Case):
     options = ("--ci",)
 
     def expect(self, status, method, path, *rest, **more):
-        """A rule that was taken must not befall what is asked next."""
+        """A rule that was taken must not apply to the next request."""
         said = super().expect(status, method, path, *rest, **more)
         if (method, path) == ("PUT", "/claimd/faults"):
-            self.assertEqual(self.ask("DELETE", path)[0].status, 204)
+            self.assertEqual(self.fetch("DELETE", path)[0].status, 204)
         return said
 
     def test_its_routes_are_described(self):
@@ -333,9 +333,9 @@ class Limits(Walk, Case):
 
     def test_a_page_has_the_default_length(self):
         for name in "abcdefgh":
-            self.ask("PUT", "/v2/queues/" + name)
+            self.fetch("PUT", "/v2/queues/" + name)
         for n in range(60):
-            self.ask("POST", "/v2/queues/a/messages", {"messages": [{"body": n}]})
+            self.fetch("POST", "/v2/queues/a/messages", {"messages": [{"body": n}]})
         for path, listed, query in (("/v2/queues", "queues", ""),
                                     ("/v2/queues/{queue}/messages", "messages", "?echo=true")):
             operation = self.described.operations()["get", path]
@@ -378,12 +378,12 @@ class Tokens(Walk, Case):
                                *words], capture_output=True, text=True, timeout=PATIENCE_S,
                               check=True, env=environment()).stdout.strip()
 
-    def ask(self, method, path, body=None, headers=None):
+    def fetch(self, method, path, body=None, headers=None):
         """By the admin, unless the policy says that it is no admin's."""
         if method == "POST" and path.endswith("/purge") and "/queues/" in path and \
                 "X-Auth-Token" not in (headers or {}):
             headers = {**(headers or {}), "X-Auth-Token": self.tokens["worker"]}
-        return super().ask(method, path, body, headers)
+        return super().fetch(method, path, body, headers)
 
     def expect(self, status, method, path, body=None, query="", headers=None, **values):
         # No role may pop: the refusal does not even say what is wrong.
@@ -396,7 +396,7 @@ class Tokens(Walk, Case):
         self.assertEqual([list(one) for one in self.described.tree["security"]],
                          [["token"], ["bearer"]])
         self.assertEqual(schemes["token"]["name"], "X-Auth-Token")
-        self.assertEqual(self.ask("GET", "/v2/queues", headers={
+        self.assertEqual(self.fetch("GET", "/v2/queues", headers={
             "X-Auth-Token": None,
             "Authorization": schemes["bearer"]["scheme"] + " " + self.tokens["admin"]})[0].status,
             200)
@@ -408,7 +408,7 @@ class Tokens(Walk, Case):
                 if operation.get("security") == []:
                     self.assertNotIn("401", operation["responses"])
                     self.assertNotIn("x-roles", operation)
-                    response, _ = self.ask(method.upper(), filled(path), headers=headers)
+                    response, _ = self.fetch(method.upper(), filled(path), headers=headers)
                     self.assertLess(response.status, 401)
                 else:
                     self.expect(401, method.upper(), path, headers=headers)
@@ -424,8 +424,8 @@ class Tokens(Walk, Case):
                 query = "?pop=1" if action == "messages:pop" else self.needed(operation)
                 for role in ROLES:
                     headers = {"X-Auth-Token": self.tokens[role]}
-                    response, text = self.ask(method.upper(), filled(path) + query,
-                                              headers=headers)
+                    response, text = self.fetch(method.upper(), filled(path) + query,
+                                                headers=headers)
                     self.assertEqual(response.status == 403, role not in may,
                                      (method, path, role, text))
                     cells += 1
@@ -558,7 +558,7 @@ class Story(Case):
         self.expect(404, "GET", "/claimd/queues/{queue}/messages/{id}", queue="none")
         self.expect(200, "GET", "/claimd/queues/{queue}/messages/{id}", id=self.post(1)[0])
         for _ in range(100):  # the first sample is there within 5 s
-            if self.ask("GET", "/claimd/queues/q/history")[0].status == 200:
+            if self.fetch("GET", "/claimd/queues/q/history")[0].status == 200:
                 break
             time.sleep(0.1)
         self.expect(200, "GET", "/claimd/queues/{queue}/history")
@@ -753,7 +753,7 @@ class Stub(Walk, Case):
         user = {"name": "ann", "password": "x", "domain": {"id": "default"}}
         login = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}},
                           "scope": {"project": {"name": project}}}}
-        response, text = self.ask("POST", self.V3 + "tokens", login)
+        response, text = self.fetch("POST", self.V3 + "tokens", login)
         said = json.loads(text)
         self.assertEqual(self.described.wrong_response("post", self.V3 + "tokens", response.status,
                                                        response.headers, said), [])
@@ -827,7 +827,7 @@ class Others(Case):
     def test_a_post_over_the_budget_says_when_to_come_again(self):
         body = {"messages": [{"body": "x" * 200000}]}
         for _ in range(20):
-            response, _ = self.ask("POST", "/v2/queues/full/messages", json.dumps(body))
+            response, _ = self.fetch("POST", "/v2/queues/full/messages", json.dumps(body))
             if response.status != 201:
                 break
         self.expect(503, "POST", "/v2/queues/{queue}/messages", body, queue="full")
@@ -892,7 +892,7 @@ class Limited:
 
     def finish(self, queue):
         """A finish that posts to a queue."""
-        held = json.loads(self.ask("POST", "/v2/queues/q/claims?limit=1")[1])["messages"]
+        held = json.loads(self.fetch("POST", "/v2/queues/q/claims?limit=1")[1])["messages"]
         return {"body": {"post": [{"queue": queue, "messages": [{"body": 1}]}]},
                 "id": held[0]["href"].partition("claim_id=")[2]}
 
@@ -905,12 +905,12 @@ class LimitedQueues(Limited, Case):
     def prepare(self):
         """Two topics, a queue, and a dead letter in another one."""
         for topic in "qr":
-            self.ask("PUT", "/v2/topics/" + topic)
-        self.ask("PUT", "/v2/queues/q", {"_max_claim_count": 5, "_dead_letter_queue": "dead"})
-        self.ask("POST", "/v2/queues/q/messages", {"messages": [{"body": 1}, {"body": 2}]})
-        held = json.loads(self.ask("POST", "/v2/queues/q/claims?limit=1")[1])["messages"]
+            self.fetch("PUT", "/v2/topics/" + topic)
+        self.fetch("PUT", "/v2/queues/q", {"_max_claim_count": 5, "_dead_letter_queue": "dead"})
+        self.fetch("POST", "/v2/queues/q/messages", {"messages": [{"body": 1}, {"body": 2}]})
+        held = json.loads(self.fetch("POST", "/v2/queues/q/claims?limit=1")[1])["messages"]
         message, _, claim = held[0]["href"].rpartition("/")[2].partition("?claim_id=")
-        self.ask("POST", filled(FINISH[1], id=claim), {"dead_letter": [message]})
+        self.fetch("POST", filled(FINISH[1], id=claim), {"dead_letter": [message]})
 
     def input(self, operation):
         if operation["operationId"] == "finishMessages":
@@ -928,7 +928,7 @@ class LimitedMessages(Limited, Case):
     def prepare(self):
         self.make()
         for kind in ("queues", "topics"):
-            self.ask("POST", "/v2/%s/q/messages" % kind, {"messages": [{"body": self.body}]})
+            self.fetch("POST", "/v2/%s/q/messages" % kind, {"messages": [{"body": self.body}]})
 
     def input(self, operation):
         if operation["operationId"] == "finishMessages":
@@ -951,8 +951,8 @@ class LimitedRequests(Limited, Case):
 
     def expect(self, status, method, path, body=None, query="", headers=None, **values):
         """Again, until there was less than a second between two of them."""
-        while self.ask("HEAD", "/v2/ping")[0].status != 429 or \
-                self.ask(method, filled(path) + query, body)[0].status != 429:
+        while self.fetch("HEAD", "/v2/ping")[0].status != 429 or \
+                self.fetch(method, filled(path) + query, body)[0].status != 429:
             pass
         return super().expect(status, method, path, body, query, headers, **values)
 

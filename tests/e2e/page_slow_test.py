@@ -62,7 +62,7 @@ class Live(PageCase):
         metrics = self.api("GET", "/metrics")
         return int(re.search(r'claimd_http_connections{phase="parked"} (\d+)', metrics)[1])
 
-    def test_a_hidden_page_asks_for_nothing(self):
+    def test_a_hidden_page_sends_no_request(self):
         self.api.create("hidden")
         self.open("#/queues")
         self.until(lambda: self.streams() > 0, "there is no stream")

@@ -125,7 +125,7 @@ class Prometheus:
         return values[0] if values else None
 
     def scrape(self, job="claimd"):
-        """Returns when a scrape that begins after this call is there to be asked for."""
+        """Returns when a scrape that begins after this call is stored."""
         now = time.time()
         eventually(lambda: (self.value('timestamp(up{job="%s"})' % job) or 0) > now)
 

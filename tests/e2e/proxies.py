@@ -110,7 +110,7 @@ class Proxy:
     def connect(self, source="127.0.0.1"):
         return Front(self, source)
 
-    def ask(self, *args, source="127.0.0.1", **more):
+    def fetch(self, *args, source="127.0.0.1", **more):
         with self.connect(source) as client:
             client.send(request(*args, **more))
             return client.response(head_only=args[0] == "HEAD")
@@ -231,7 +231,7 @@ class Caddy(Proxy):
 
 def suspended(server, reason):
     """How many requests of the server are suspended for this reason."""
-    text = server.ask("GET", "/metrics").body.decode()
+    text = server.fetch("GET", "/metrics").body.decode()
     return int(re.search(r'^claimd_http_requests_parked\{reason="%s"\} (\d+)' % reason, text, re.M)[1])
 
 

@@ -56,14 +56,14 @@ class Behind:
     def setUp(self):
         self.queue = self.id().rpartition(".")[2].replace("test_", "")[:60]
 
-    def ask(self, data):
+    def fetch(self, data):
         """The response of the server itself."""
         with self.server.connect() as client:
             client.send(data)
             return client.response()
 
     def post_one(self):
-        self.assertEqual(self.ask(post(self.queue)).status, 201)
+        self.assertEqual(self.fetch(post(self.queue)).status, 201)
 
     def claimed(self):
         return self.server.stats(self.queue)[0]
@@ -107,49 +107,49 @@ class Behind:
             self.assertEqual(worker.response().status, 201)
 
     def test_a_refusal_of_claimd_is_passed_on(self):
-        response = self.proxy.ask("POST", "/v2/queues/%s/messages" % self.queue, b"x" * 2_000_000, headers=(JSON,))
+        response = self.proxy.fetch("POST", "/v2/queues/%s/messages" % self.queue, b"x" * 2_000_000, headers=(JSON,))
         self.assertEqual((response.status, json.loads(response.body)["title"]), (400, "Invalid API request"))
 
     def test_headers_of_a_login_do_not_matter(self):
-        response = self.proxy.ask("GET", "/v2/queues", headers=(
+        response = self.proxy.fetch("GET", "/v2/queues", headers=(
             "Authorization: Bearer " + "e" * 1200, "X-Forwarded-User: ann", "X-Forwarded-Email: ann@example.org",
             "X-Auth-Request-User: ann", "X-Auth-Request-Groups: a,b", "Cookie: _oauth2_proxy=" + "c" * 900))
         self.assertEqual(response.status, 200, response)
 
     def test_health(self):
         for path in "/livez", "/readyz":
-            self.assertEqual(self.proxy.ask("GET", path).status, 200)
+            self.assertEqual(self.proxy.fetch("GET", path).status, 200)
         self.post_one()
         self.server.signal(signal.SIGUSR1)
         try:
-            eventually(lambda: self.proxy.ask("GET", "/readyz").status == 503)
+            eventually(lambda: self.proxy.fetch("GET", "/readyz").status == 503)
             with self.proxy.connect() as worker:  # the backlog goes on
                 worker.send(claim(self.queue))
                 self.assertEqual(worker.response().status, 201)
         finally:
             self.server.signal(signal.SIGUSR1)
-        eventually(lambda: self.proxy.ask("GET", "/readyz").status == 200)
+        eventually(lambda: self.proxy.fetch("GET", "/readyz").status == 200)
 
     def test_the_log_has_the_address_of_the_client(self):
         for lie in (), ("X-Forwarded-For: 203.0.113.9",):
-            response = self.proxy.ask("GET", "/v2/queues", source=STRANGER, headers=lie)
+            response = self.proxy.fetch("GET", "/v2/queues", source=STRANGER, headers=lie)
             line = self.server.logged("request_id=" + response.headers["x-request-id"])
             self.assertRegex(line, r" client=%s[: ]" % re.escape(STRANGER))
         self.post_one()
-        self.proxy.ask("POST", "/claimd/queues/%s/pause" % self.queue, source=STRANGER, headers=("Claimd-UI: 1",))
+        self.proxy.fetch("POST", "/claimd/queues/%s/pause" % self.queue, source=STRANGER, headers=("Claimd-UI: 1",))
         self.assertRegex(self.server.logged(" audit "), r" client=%s[: ]" % re.escape(STRANGER))
 
     def test_links_below_a_path(self):
         self.post_one()
         for prefix in "/mq", "":
             path = prefix + "/v2/queues/%s/messages" % self.queue
-            response = self.proxy.ask("POST", path, b'{"messages":[{"body":1}]}',
-                                      headers=(JSON, "X-Forwarded-Prefix: /wrong"))
+            response = self.proxy.fetch("POST", path, b'{"messages":[{"body":1}]}',
+                                        headers=(JSON, "X-Forwarded-Prefix: /wrong"))
             self.assertEqual(response.status, 201, response)
             self.assertTrue(response.headers["location"].startswith(path + "?ids="), response)
-            response = self.proxy.ask("GET", path + "?echo=true")
+            response = self.proxy.fetch("GET", path + "?echo=true")
             self.assertTrue(messages(response)[0]["href"].startswith(path + "/"), response)
-            response = self.proxy.ask("GET", prefix + "/identity/v3", headers=("X-Forwarded-Proto: http",))
+            response = self.proxy.fetch("GET", prefix + "/identity/v3", headers=("X-Forwarded-Proto: http",))
             self.assertIn('"https://%s%s/identity/v3' % (NAME, prefix), response.body.decode())
 
     def test_commands_work_below_a_path(self):
@@ -165,18 +165,18 @@ class Behind:
 
     def leaves(self, leave):
         """A worker that waits leaves. The next message is for another one, at the price that the page names."""
-        self.ask(request("PUT", "/v2/queues/" + self.queue))
+        self.fetch(request("PUT", "/v2/queues/" + self.queue))
         leave()
         if self.proxy.notices:
             self.left()
             self.post_one()
-            response = self.ask(claim(self.queue))
+            response = self.fetch(claim(self.queue))
         else:
             self.post_one()
             eventually(lambda: self.claimed() == 1)
-            response = self.ask(claim(self.queue, wait=LONG))
+            response = self.fetch(claim(self.queue, wait=LONG))
         self.assertEqual(response.status, 201, response)
-        self.ask(request("DELETE", messages(response)[0]["href"]))
+        self.fetch(request("DELETE", messages(response)[0]["href"]))
 
     def test_a_worker_that_leaves_over_http_1(self):
         def shut(client):
@@ -202,7 +202,7 @@ class Behind:
             worker.send(claim(self.queue, wait=LONG))
             self.waits()
             self.proxy.reload()
-            eventually(lambda: self.proxy.ask("GET", "/livez").status == 200)
+            eventually(lambda: self.proxy.fetch("GET", "/livez").status == 200)
             self.post_one()
             self.assertEqual(worker.response().status, 201)
 
@@ -243,7 +243,7 @@ class Restart(unittest.TestCase):
             place = "127.0.0.1:%d" % free_port()
             server = Server(*options(shop.folder.name), listen=place)
             with HAProxy(server, shop.signed("queues", names="DNS:" + NAME)) as proxy:
-                self.assertEqual(proxy.ask("GET", "/livez").status, 200)
+                self.assertEqual(proxy.fetch("GET", "/livez").status, 200)
                 server.stop()
                 with proxy.curl("/v2/queues/q/messages", "--data", '{"messages":[{"body":1}]}',
                                 "--write-out", "%{http_code}", "--output", os.devnull, headers=(JSON,)) as producer:
@@ -347,7 +347,7 @@ class Page(PageBehind):
 
 
 class PageWithLogins(PageBehind):
-    """The proxy asks for a password, and claimd for a token."""
+    """The proxy requires a password, and claimd a token."""
 
     @classmethod
     def access(cls):
@@ -366,7 +366,7 @@ class PageWithLogins(PageBehind):
         self.behind(Nginx, edit=lambda text: text.replace(
             "server_name", 'auth_basic "proxy"; auth_basic_user_file %s; server_name' % users))
         self.api.post("jobs", 1)
-        # As a person who logs in. Chromium asks twice: it forgets a password when claimd responds with 401.
+        # As a person who logs in. Chromium sends the request twice: it forgets a password when claimd responds with 401.
         self.browser.execute_cdp_cmd("Network.enable", {})
         self.browser.execute_cdp_cmd("Network.setExtraHTTPHeaders",
                                      {"headers": {"Authorization": "Basic " + b64encode(b"ann:secret").decode()}})

@@ -89,10 +89,10 @@ class Shards(RedisCase):
 
     def dead_letter(self, api, source, target):
         """A message is claimed in vain as often as it may be; it is free again."""
-        api.ask("PUT", source, {"_max_claim_count": 1, "_dead_letter_queue": target},
-                status=201)
+        api.fetch("PUT", source, {"_max_claim_count": 1, "_dead_letter_queue": target},
+                  status=201)
         api.post(source, "dead")
-        api.ask("DELETE", api.claim(source)[0], status=204)
+        api.fetch("DELETE", api.claim(source)[0], status=204)
 
     def test_a_dead_letter_goes_elsewhere(self):
         api = self.serve(self.url)
@@ -163,10 +163,10 @@ class Shards(RedisCase):
             with self.subTest(queue=name):
                 if name == "again":
                     api.post(name, "old")
-                    api.ask("DELETE", name, status=204)
+                    api.fetch("DELETE", name, status=204)
                 if name == "told":
-                    api.ask("POST", name + "/subscriptions", {"subscriber": "http://127.0.0.1:1/"},
-                            status=201)
+                    api.fetch("POST", name + "/subscriptions", {"subscriber": "http://127.0.0.1:1/"},
+                              status=201)
                 api.post(name, "before")
                 slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", "{p/%s}" % name)
                 old = self.cluster.primary_of(slot)
@@ -182,7 +182,7 @@ class Shards(RedisCase):
                     node.say("CLUSTER", "SETSLOT", slot, "NODE", new.id)
                 self.assertEqual(len(api.claim(name, 5)[1]), 3)
 
-    def test_the_list_is_asked_for_first_after_it_was_moved(self):
+    def test_the_first_request_after_a_move_is_one_for_the_list(self):
         api = self.serve(self.url)
         api.post("q", 1)
         slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", "{p}")
@@ -190,7 +190,7 @@ class Shards(RedisCase):
         new = next(node for node in self.cluster.nodes if node is not old)
         self.cluster.move_slot(slot, new)
         for _ in range(3):
-            api.ask("GET", "")
+            api.fetch("GET", "")
 
     def test_a_primary_is_away_and_comes_back(self):
         api = self.serve(self.url)
@@ -215,12 +215,12 @@ class Shards(RedisCase):
         api.post(names[0], "kept")
         self.cluster.nodes[2].stall()
         try:
-            asking = threading.Thread(target=lambda: responses.append(api.try_post(names[2], 1)))
+            sender = threading.Thread(target=lambda: responses.append(api.try_post(names[2], 1)))
             responses = []
-            asking.start()
+            sender.start()
             self.assert_alive(api, 0.5)
             self.assertEqual(api.bodies(names[0]), ["kept"])
-            asking.join()
+            sender.join()
             self.assert_unavailable(responses[0])
             self.assertEqual(api.health(), 503)
         finally:
@@ -241,7 +241,7 @@ class Replaced(RedisCase):
             primary.stall()
             cluster.wait_new_primary(primary)
             self.eventually(lambda: api.response("GET", "q/stats").status == 200,
-                            "the new one is asked", 6)
+                            "the new one gets requests", 6)
             self.assertEqual(api.bodies("q"), ["kept"])
             self.eventually(lambda: api.health() == 200, "/readyz is 200", 6)
             self.assert_well(api)
@@ -253,10 +253,10 @@ class Replaced(RedisCase):
         with Cluster(primaries=3, replicas_each=1) as cluster:
             first, other = (self.serve(cluster.url(replicas=1, **HANGING)) for _ in range(2))
             replica, = cluster.replicas_of(cluster.primary_of("{p/q}"))
-            other.ask("PUT", "q", status=201)
+            other.fetch("PUT", "q", status=201)
             replica.stall()
             for api in (first, other):
-                refused = api.ask("POST", "q/messages", body, 503, headers)
+                refused = api.fetch("POST", "q/messages", body, 503, headers)
                 self.assertEqual(refused["title"], "Outcome unknown")
             replica.go_on()
             self.eventually(lambda: other.response("POST", "q/messages", body,

@@ -461,8 +461,8 @@ class Trial:
     def report(self, judge):
         load = self.load
         posts = Counter(post.outcome for p in load.producers for post in p.posts)
-        asked = [one for w in load.workers for one in w.asked]
-        deletions = Counter(one.outcome for one in asked if one.queue != POPPED)
+        requests = [one for w in load.workers for one in w.deletions]
+        deletions = Counter(one.outcome for one in requests if one.queue != POPPED)
         pops = [one for w in load.workers for one in w.lost_pops]
         print("posts: %d acknowledged (%d messages), %d unknown, %d refused" % (
             posts["ok"], sum(len(post.bodies) for p in load.producers for post in p.posts

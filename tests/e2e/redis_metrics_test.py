@@ -19,7 +19,7 @@ class Figures(unittest.TestCase):
             rows = re.findall(r"^\| `(claimd_redis_[a-z_]+)` \| (\w+) \| ([^|]*) \|", file.read(),
                               re.M)
         with Node(socket=True) as node, Server("--store", node.url()) as server:
-            text = server.ask("GET", "/metrics").body.decode("utf-8")
+            text = server.fetch("GET", "/metrics").body.decode("utf-8")
         real = []
         for name, help_text in re.findall(r"^# HELP (claimd_redis_\S+) (.*)$", text, re.M):
             kind, = re.findall(r"^# TYPE %s (\w+)$" % name, text, re.M)
@@ -35,10 +35,10 @@ class Figures(unittest.TestCase):
         with Cluster(primaries=3, replicas_each=1) as cluster, \
                 Server("--store", cluster.url(replicas=1)) as server:
             for i in range(12):  # in several slots
-                response = server.ask("POST", "/v2/queues/q%d/messages" % i,
-                                      b'{"messages":[{"body":1},{"body":2}]}')
+                response = server.fetch("POST", "/v2/queues/q%d/messages" % i,
+                                        b'{"messages":[{"body":1},{"body":2}]}')
                 self.assertEqual(response.status, 201)
-            response = server.ask("POST", "/v2/queues/q0/claims", b'{"ttl":60,"grace":60}')
+            response = server.fetch("POST", "/v2/queues/q0/claims", b'{"ttl":60,"grace":60}')
             self.assertEqual(response.status, 201)
             says = lambda name, **labels: value(server, name, **labels)  # noqa: E731
             self.assertEqual(says("claimd_messages_posted_total"), 24)
@@ -56,8 +56,8 @@ class Figures(unittest.TestCase):
             replica = cluster.replicas_of(cluster.primary_of("{p/q0}"))[0]
             replica.stall()
             try:
-                response = server.ask("POST", "/v2/queues/q0/messages",
-                                      b'{"messages":[{"body":3}]}')
+                response = server.fetch("POST", "/v2/queues/q0/messages",
+                                        b'{"messages":[{"body":3}]}')
                 self.assertEqual(response.status, 503)
                 self.assertIn(b"Outcome unknown", response.body)
                 self.assertGreater(says("claimd_redis_unconfirmed_total"), 0)

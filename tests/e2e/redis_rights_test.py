@@ -56,45 +56,45 @@ class Rights(RedisCase):
 
     def test_they_are_enough_for_everything(self):
         one, other = self.serve_as_it(), self.serve_as_it("--notify-allow", "127.0.0.0/8")
-        one.ask("PUT", "q", {"_max_claim_count": 1, "_dead_letter_queue": "dead"}, status=201)
-        one.ask("PATCH", "q", [{"op": "add", "path": "/metadata/x", "value": 1}],
-                headers=("Content-Type: application/openstack-messaging-v2.0-json-patch",))
+        one.fetch("PUT", "q", {"_max_claim_count": 1, "_dead_letter_queue": "dead"}, status=201)
+        one.fetch("PATCH", "q", [{"op": "add", "path": "/metadata/x", "value": 1}],
+                  headers=("Content-Type: application/openstack-messaging-v2.0-json-patch",))
         ids = one.post("q", *range(8))
         one.post("q", "late", delay=900)
         place, _ = one.claim("q", 2)
-        other.ask("GET", place)
-        other.ask("PATCH", place, {"ttl": 500, "grace": 60}, status=204)
-        other.ask("DELETE", place, status=204)
+        other.fetch("GET", place)
+        other.fetch("PATCH", place, {"ttl": 500, "grace": 60}, status=204)
+        other.fetch("DELETE", place, status=204)
         self.assertEqual([m["body"] for m in one.claim("q")[1]], [2])
         self.assertEqual(one.bodies("dead"), [0, 1])
-        one.ask("DELETE", "q/messages/" + ids[3], status=204)
-        one.ask("DELETE", "q/messages?ids=" + ids[4], status=204)
-        one.ask("DELETE", "q/messages?pop=1")
+        one.fetch("DELETE", "q/messages/" + ids[3], status=204)
+        one.fetch("DELETE", "q/messages?ids=" + ids[4], status=204)
+        one.fetch("DELETE", "q/messages?pop=1")
         for target in ("", "?detailed=true&with_count=true", "q", "q/stats", "q/messages/" + ids[6],
                        "q/messages?ids=" + ids[6], "q/messages?echo=true&include_delayed=true"):
-            one.ask("GET", target)
+            one.fetch("GET", target)
         self.subscribe(other)
         self.wait(one, other)
         whole = self.claimd("dump", "--url", one.server.url)
         self.claimd("load", "--existing", "replace", "--url", other.server.url, given=whole)
-        self.assertEqual(one.server.ask("GET", "/metrics").status, 200)
-        one.ask("POST", "q/purge", {"resource_types": ["messages"]}, status=204)
+        self.assertEqual(one.server.fetch("GET", "/metrics").status, 200)
+        one.fetch("POST", "q/purge", {"resource_types": ["messages"]}, status=204)
         for name in one.names():
-            one.ask("DELETE", name, status=204)
+            one.fetch("DELETE", name, status=204)
         self.assertEqual(one.health(), 200)
         self.assertEqual(self.refusals(), [])
 
     def subscribe(self, api):
         """A user who is not there  is to be named."""
-        made = api.ask("POST", "s/subscriptions", {"subscriber": "http://127.0.0.1:1/"}, status=201)
+        made = api.fetch("POST", "s/subscriptions", {"subscriber": "http://127.0.0.1:1/"}, status=201)
         mine = "s/subscriptions/" + made["subscription_id"]
-        api.ask("PATCH", mine, {"ttl": 900}, status=204)
-        api.ask("PUT", mine + "/confirm", {"confirmed": True}, status=204)
+        api.fetch("PATCH", mine, {"ttl": 900}, status=204)
+        api.fetch("PUT", mine + "/confirm", {"confirmed": True}, status=204)
         api.post("s", "news")
         self.eventually(lambda: b'"failed":0' not in
-                        api.server.ask("GET", "/claimd/queues/s/subscriptions").body, "it is tried")
-        api.ask("GET", mine)
-        api.ask("DELETE", mine, status=204)
+                        api.server.fetch("GET", "/claimd/queues/s/subscriptions").body, "it is tried")
+        api.fetch("GET", mine)
+        api.fetch("DELETE", mine, status=204)
 
     def wait(self, one, other):
         """What is posted at the other wakes a waiter here."""
@@ -138,7 +138,7 @@ class Rights(RedisCase):
 
     def test_bodies_of_an_encrypted_queue_are_nowhere_in_it(self):
         api = self.serve_as_it("--encryption-keys", self.file("keys", "%064x\n" % 0xc1a13d))
-        api.ask("PUT", "q", {"_enable_encrypt_messages": True}, status=201)
+        api.fetch("PUT", "q", {"_enable_encrypt_messages": True}, status=201)
         api.post("q", SECRET_BODY)
         api.post("open", "in clear")
         self.assertEqual(api.bodies("q"), [SECRET_BODY])

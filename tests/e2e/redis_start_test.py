@@ -80,7 +80,7 @@ class Somewhere(RedisCase):
 
 
 class Words(RedisCase):
-    """What is said is nonsense: an error without asking any process."""
+    """The URL or an option is invalid: an error without a connection to any process."""
 
     def assert_nonsense(self, url, *parts, options=()):
         line = self.refused(url, *parts, options=options, secret=SECRET_IN_URL)
@@ -98,7 +98,7 @@ class Words(RedisCase):
                 self.assert_nonsense(url, "store", *parts)
 
     def test_a_url_may_be_long(self):
-        """Some hosts with long names; the others are found by asking them."""
+        """Some hosts with long names; the others are found through them."""
         hosts = ",".join("redis-%d.eu-central-1.example.net:6379" % i for i in range(3))
         for url in ("redis://" + hosts, "redis://u:%s@h" % ("%C3%BC" * 20)):
             ended = self.tried("--check-config", "--store", url)
@@ -257,7 +257,7 @@ class Alone(RedisCase):
             for warning in warnings:
                 api.server.logged(warning)
 
-    def test_it_is_no_cluster_although_replicas_are_asked_for(self):
+    def test_replicas_are_required_and_it_is_no_cluster(self):
         """No change would ever be confirmed."""
         self.refused(self.node().url(replicas=1), "replicas")
 
@@ -333,25 +333,25 @@ class Shards(RedisCase):
             self.assert_well(self.serve(node.url(replicas=1)))
 
     def test_nodes_that_are_named_by_name_or_without_a_host(self):
-        asked = self.cluster.nodes[0]
+        first = self.cluster.nodes[0]
         for node in self.cluster.nodes:
             self.set(node, "cluster-announce-hostname", "localhost")
         for kind, endpoint in (("hostname", "localhost"), ("unknown-endpoint", None)):
             for node in self.cluster.nodes:
                 self.set(node, "cluster-preferred-endpoint-type", kind)
             eventually(lambda endpoint=endpoint: all(part[2][0] == endpoint for part in
-                                                     asked.say("CLUSTER", "SLOTS")), "all know it")
-            if endpoint is None:  # then all have the host that was asked, or none
-                self.assertEqual({node.host for node in self.cluster.nodes}, {asked.host})
-            api = self.serve(asked.url())
+                                                     first.say("CLUSTER", "SLOTS")), "all know it")
+            if endpoint is None:  # then all have the host of the URL, or none
+                self.assertEqual({node.host for node in self.cluster.nodes}, {first.host})
+            api = self.serve(first.url())
             for i in range(20):
                 self.assert_well(api, "queue-%d" % i)
 
-    def test_more_replicas_are_asked_for(self):
+    def test_more_replicas_are_required_than_there_are(self):
         api = self.assert_objection("1 replica", "says 2", replicas=2)
         self.assert_unavailable(api.try_post("q", 1))  # it is never confirmed
 
-    def test_fewer_replicas_are_asked_for(self):
+    def test_fewer_replicas_are_required_than_there_are(self):
         self.assert_objection("1 replica", "says 0", replicas=0)
 
     def test_a_node_without_append_only_file(self):
@@ -394,7 +394,7 @@ class Shards(RedisCase):
 class TwoReplicas(RedisCase):
     """One primary with two replicas."""
 
-    def test_one_is_asked_for(self):
+    def test_the_url_must_require_both(self):
         with Cluster(primaries=1, replicas_each=2) as cluster:
             self.refused(cluster.url(replicas=1), "2 replicas", "says 1", "unsafe=1")
             self.refused(cluster.url(), "2 replicas")

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import Viewer, request  # noqa: E402
 from on_redis import (HANGING, QUICK, SLOW_TO_LOAD, WAIT, RedisCase,  # noqa: E402
-                      ask_everything, at_once, fill, is_loading, target_of)
+                      fetch_everything, at_once, fill, is_loading, target_of)
 from redis_nodes import RedisError, eventually, free_port  # noqa: E402
 
 
@@ -27,7 +27,7 @@ class Away(RedisCase):
     """The only Redis is not there, or says nothing."""
 
     def assert_all_is_refused(self, api):
-        for response in ask_everything(api):
+        for response in fetch_everything(api):
             self.assert_unavailable(response)
         self.assertEqual(api.health(), 503)
         self.assert_alive(api)
@@ -43,7 +43,7 @@ class Away(RedisCase):
             node.start()
             self.assertLess(self.becomes_well(api), 2)
         self.assertEqual(api.bodies("q"), ["kept"])
-        api.ask("DELETE", place, status=204)
+        api.fetch("DELETE", place, status=204)
         self.assertEqual(api.names(), ["q", "well"])
 
     def test_it_ends_streams_with_the_error_and_new_ones_follow(self):
@@ -67,14 +67,14 @@ class Away(RedisCase):
         api.post("q", 1)
         node.kill()
         responses = []
-        asking = threading.Thread(target=lambda: responses.extend(at_once(
+        sender = threading.Thread(target=lambda: responses.extend(at_once(
             [lambda: api.response("GET", "q/stats"), lambda: api.try_post("q", 2),
              lambda: api.try_post("r", 3)])))
-        asking.start()
+        sender.start()
         time.sleep(1)
         self.assertEqual(responses, [])
         node.start()
-        asking.join()
+        sender.join()
         self.assertEqual([response.status for response in responses], [200, 201, 201])
         self.assertEqual(api.bodies("q"), [1, 2])
 
@@ -86,11 +86,11 @@ class Away(RedisCase):
         posts = [lambda i=i: api.try_post("q", i) for i in range(12)]
         node.stall()
         self.addCleanup(node.go_on)
-        asking = threading.Thread(target=lambda: responses.extend(at_once(posts)))
+        sender = threading.Thread(target=lambda: responses.extend(at_once(posts)))
         responses = []
-        asking.start()
+        sender.start()
         self.assert_alive(api, seconds=2)
-        asking.join()
+        sender.join()
         for response in responses:
             self.assert_unavailable(response)
         self.assertEqual(api.health(), 503)
@@ -118,7 +118,7 @@ class Away(RedisCase):
         waiting.join()
         if responses[0].status == 201:
             self.assertEqual(json.loads(responses[0].body)["messages"][0]["body"], "late")
-        else:  # it was asking just then
+        else:  # it was connecting just then
             self.assert_unavailable(responses[0])
         self.becomes_well(api)
         self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
@@ -147,12 +147,12 @@ class Away(RedisCase):
         api.post("q", 1)
         node.stall()
         self.addCleanup(node.go_on)
-        asking = threading.Thread(target=ask_everything, args=(api,))
-        asking.start()
+        sender = threading.Thread(target=fetch_everything, args=(api,))
+        sender.start()
         time.sleep(0.2)
         begun = time.monotonic()
         api.server.signal()
-        asking.join()
+        sender.join()
         self.assertEqual(api.server.wait(), 0)
         self.assertLess(time.monotonic() - begun, 6)
 
@@ -198,9 +198,9 @@ class Away(RedisCase):
         place, messages = api.claim("q")
         node.restart()
         self.becomes_well(api)
-        api.ask("GET", place, status=404)
-        api.ask("DELETE", target_of(messages[0]["href"]), status=204)
-        api.ask("DELETE", place, status=204)
+        api.fetch("GET", place, status=404)
+        api.fetch("DELETE", target_of(messages[0]["href"]), status=204)
+        api.fetch("DELETE", place, status=204)
         self.assertEqual(api.names(), ["well"])
         api.post("q", 2)
         node.say("FLUSHALL")
@@ -246,7 +246,7 @@ class Meddling(RedisCase):
         with self.redis.connect() as other:
             other.send("EVAL", "while true do end", 0)
             eventually(self.is_busy, "it is busy")
-            for response in ask_everything(self.api):
+            for response in fetch_everything(self.api):
                 self.assert_unavailable(response)
             self.assertEqual(self.api.health(), 503)
             self.assert_alive(self.api)
@@ -291,7 +291,7 @@ class Meddling(RedisCase):
         self.becomes_well(self.api)
         found = []
         while True:
-            page = self.api.ask("DELETE", "q/messages?pop=20")["messages"]
+            page = self.api.fetch("DELETE", "q/messages?pop=20")["messages"]
             if not page:
                 break
             found += [tuple(message["body"]) for message in page]
@@ -336,7 +336,7 @@ class Meddling(RedisCase):
         """That queue cannot be used; the others can."""
         self.api.post("before", 1)
         self.redis.say("SET", "claimd:1:{p/q}:q", "x")
-        for response in ask_everything(self.api)[1:]:
+        for response in fetch_everything(self.api)[1:]:
             if response.status not in (200, 201):  # of what is not about that queue
                 self.assert_unavailable(response)
         self.assert_unavailable(self.api.try_post("q", 1))
@@ -371,7 +371,7 @@ class Meddling(RedisCase):
         self.api.post("old", 2)
         self.redis.say("RENAME", "claimd:1:{p}:kept", "claimd:1:{p}:n")
         self.api.post("new", 2)
-        self.api.ask("PUT", "new", {}, status=204)
+        self.api.fetch("PUT", "new", {}, status=204)
         self.assertEqual(self.api.names(), ["new", "old"])
 
     def test_the_list_of_queues_cannot_be_changed_for_a_while(self):
@@ -381,7 +381,7 @@ class Meddling(RedisCase):
         self.redis.say("SET", "claimd:1:{p}:n", "x")
         self.assert_unavailable(self.api.response("DELETE", "q"))
         self.redis.say("RENAME", "claimd:1:{p}:kept", "claimd:1:{p}:n")
-        self.api.ask("DELETE", "q", status=204)
+        self.api.fetch("DELETE", "q", status=204)
         self.assertEqual(self.api.names(), [])
 
 
@@ -412,24 +412,24 @@ class Full(RedisCase):
     def step(self, method, target, body=None, left=None):
         """A request that succeeds while it is full, and what is in the queue then."""
         with self.subTest(request=(method, target)):
-            document = self.api.ask(method, target, body, status=200 if "pop=" in target else 204)
+            document = self.api.fetch(method, target, body, status=200 if "pop=" in target else 204)
             self.assertEqual(self.api.bodies("q"), left)
             return document
 
     def claimed(self):
-        return self.api.ask("GET", "q/stats")["messages"]["claimed"]
+        return self.api.fetch("GET", "q/stats")["messages"]["claimed"]
 
     def test_all_that_adds_nothing_goes_on(self):
-        free = self.api.ask("GET", "q/messages?echo=true")["messages"][0]
+        free = self.api.fetch("GET", "q/messages?echo=true")["messages"][0]
         self.api.post("q", "short", ttl=1)
         self.api.claim("q", 2, ttl=1)
         hrefs = [target_of(message["href"]) for message in self.messages]
         ids = [href.rsplit("/", 1)[1].split("?")[0] for href in hrefs]
         self.fill()
         self.assertEqual(self.api.names(), ["q"])
-        self.api.ask("GET", "q")
-        self.api.ask("GET", self.place)
-        self.api.ask("GET", hrefs[0])
+        self.api.fetch("GET", "q")
+        self.api.fetch("GET", self.place)
+        self.api.fetch("GET", hrefs[0])
         # The short life and the short claim end by themselves.
         eventually(lambda: self.claimed() == 4 and self.api.bodies("q") == list(range(10)),
                    "they have ended")
@@ -444,7 +444,7 @@ class Full(RedisCase):
         self.step("DELETE", self.place, left=[3, 7, 8, 9])
         self.assertEqual(self.claimed(), 2)
         self.step("POST", "q/purge", left=[])
-        self.api.ask("DELETE", "q", status=204)
+        self.api.fetch("DELETE", "q", status=204)
         self.assertEqual(self.api.names(), [])
 
     def test_a_paused_queue_can_resume(self):
@@ -488,7 +488,7 @@ class Large(RedisCase):
     def commands(self, redis, api, target, count):
         """The commands that Redis runs for a GET of `count` messages."""
         redis.say("CONFIG", "RESETSTAT")
-        self.assertEqual(len(api.ask("GET", target)["messages"]), count)
+        self.assertEqual(len(api.fetch("GET", target)["messages"]), count)
         return sum(map(int, re.findall(r"calls=(\d+)", redis.say("INFO", "commandstats"))))
 
     def test_the_largest_claims_and_pops(self):
@@ -502,10 +502,10 @@ class Large(RedisCase):
         # The record of a claim is as long as its list of messages. It is read once.
         self.assertLess(self.commands(redis, api, place, 10000), 100)
         self.assertLess(self.commands(redis, api, "q/messages?echo=true&include_claimed=true&limit=20", 20), 30)
-        api.ask("PATCH", place, {"ttl": 100, "grace": 60}, status=204)
-        api.ask("DELETE", place, status=204)
+        api.fetch("PATCH", place, {"ttl": 100, "grace": 60}, status=204)
+        api.fetch("DELETE", place, status=204)
         api.claim("q", 10000, ttl=1)
-        self.eventually(lambda: len(api.ask("DELETE", "q/messages?pop=10000")["messages"])
+        self.eventually(lambda: len(api.fetch("DELETE", "q/messages?pop=10000")["messages"])
                         == 10000, "they are free again", 5)
 
 
@@ -518,21 +518,21 @@ class Two(RedisCase):
         self.one, self.other = self.serve(self.redis.url()), self.serve(self.redis.url())
 
     def test_queues_made_at_one_exist_at_the_other(self):
-        self.one.ask("PUT", "q", {"color": "red"}, status=201)
-        self.other.ask("PUT", "q", {}, status=204)
-        self.assertEqual(self.other.ask("GET", "q")["color"], "red")
-        self.other.ask("PATCH", "q", [{"op": "replace", "path": "/metadata/color",
-                                       "value": "blue"}], headers=(
-            "Content-Type: application/openstack-messaging-v2.0-json-patch",))
-        self.assertEqual(self.one.ask("GET", "q")["color"], "blue")
+        self.one.fetch("PUT", "q", {"color": "red"}, status=201)
+        self.other.fetch("PUT", "q", {}, status=204)
+        self.assertEqual(self.other.fetch("GET", "q")["color"], "red")
+        self.other.fetch("PATCH", "q", [{"op": "replace", "path": "/metadata/color",
+                                         "value": "blue"}], headers=(
+              "Content-Type: application/openstack-messaging-v2.0-json-patch",))
+        self.assertEqual(self.one.fetch("GET", "q")["color"], "blue")
         ids = self.one.post("q", "a", "b") + self.other.post("q", "c")
         for api in (self.one, self.other):
             self.assertEqual(api.bodies("q"), ["a", "b", "c"])
             self.assertEqual(api.names(), ["q"])
-            self.assertEqual(api.ask("GET", "q/messages/" + ids[2])["body"], "c")
-        self.other.ask("DELETE", "q", status=204)
+            self.assertEqual(api.fetch("GET", "q/messages/" + ids[2])["body"], "c")
+        self.other.fetch("DELETE", "q", status=204)
         self.assertEqual(self.one.names(), [])
-        self.one.ask("GET", "q/messages/" + ids[0], status=404)
+        self.one.fetch("GET", "q/messages/" + ids[0], status=404)
 
     def assert_woken(self, meddle=None):
         """A waiter at one server is notified of a post at the other, whatever came between."""
@@ -588,7 +588,7 @@ class Two(RedisCase):
         one, other = self.one, self.other
         settings = {"_max_claim_count": 1, "_dead_letter_queue": "dead"}
         for name in ("q", "r"):
-            one.ask("PUT", name, settings, status=201)
+            one.fetch("PUT", name, settings, status=201)
             one.post(name, name)
         one.claim("q", ttl=1)
         one.claim("r", ttl=2)
@@ -603,7 +603,7 @@ class Two(RedisCase):
         self.one.server.process.kill()
         self.one.server.wait()
         self.assert_well(self.other)
-        self.other.ask("DELETE", place, status=204)
+        self.other.fetch("DELETE", place, status=204)
         self.assertEqual(self.other.claim("q")[1][0]["body"], 1)
 
 

@@ -69,17 +69,17 @@ class Reloading(unittest.TestCase):
             self.assertEqual(set(statuses(20)), {200})
 
     def test_the_log_says_more_and_less(self):
-        def ask(number):
-            self.assertEqual(server.ask("GET", "/v2/queues?limit=%d" % number).status, 200)
+        def fetch(number):
+            self.assertEqual(server.fetch("GET", "/v2/queues?limit=%d" % number).status, 200)
 
         with self.start() as server:
             self.reload(server, "access_log = on")
-            ask(1)
+            fetch(1)
             server.logged(' query="limit=1" ')
             # That it has reloaded is no warning; that an option waits for a restart is.
             self.reload(server, "access_log = on", "log_level = warn", "shards = 4",
                         event="restart_needed")
-            ask(2)
+            fetch(2)
             server.signal()
             self.assertEqual(server.wait(), 0)
         self.assertFalse(any("limit=2" in line for line in server.log))
@@ -108,7 +108,7 @@ class Reloading(unittest.TestCase):
             self.assertIn("options_changed=1 options_kept=2", line)
             server.logged(" warn restart_needed option=enable_v1")
             server.logged(" warn restart_needed option=max_memory")
-            self.assertEqual(server.ask("GET", "/v1/queues").status, 204)
+            self.assertEqual(server.fetch("GET", "/v1/queues").status, 204)
             self.assertEqual(self.post(server).status, 201)
             self.assertEqual(self.post(server, "another").status, 429)
 
@@ -141,7 +141,7 @@ class Reloading(unittest.TestCase):
         with self.start("--auth", "tokens") as server:
             self.reload(server, "tokens = %s.not" % tokens, "access_log = on",
                         event="reload_failed")
-            self.assertEqual(server.ask("GET", "/v2/queues").status, 401)
+            self.assertEqual(server.fetch("GET", "/v2/queues").status, 401)
             # What is in force is the old path, which is good.
             self.assertIn("options_changed=0", self.reload(server, "tokens = " + tokens))
         self.assertFalse(any(" request " in line for line in server.log))

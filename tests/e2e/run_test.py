@@ -25,7 +25,7 @@ OTHER = "11111111-2b9e-11e3-b191-71861300734c"
 # What the commands of these tests share: requests to the server that they find.
 PRELUDE = """
 import http.client, json, os, sys, time
-def ask(method, path, body=None, client=%r, url="CLAIMD_URL"):
+def fetch(method, path, body=None, client=%r, url="CLAIMD_URL"):
     server = http.client.HTTPConnection(os.environ[url][7:])
     server.request(method, path, None if body is None else json.dumps(body),
                    {"Client-ID": client, "X-Project-ID": "p", "Content-Type": "application/json"})
@@ -34,10 +34,10 @@ def ask(method, path, body=None, client=%r, url="CLAIMD_URL"):
     assert response.status < 300, (response.status, text)
     return json.loads(text) if text else None
 def post(queue="jobs", **more):
-    return ask("POST", "/v2/queues/%%s/messages" %% queue,
+    return fetch("POST", "/v2/queues/%%s/messages" %% queue,
                {"messages": [{"body": 1, "ttl": 3600}]}, **more)["resources"][0].split("/")[-1]
 def claim(queue="jobs", **more):
-    return ask("POST", "/v2/queues/%%s/claims" %% queue, {"ttl": 60, "grace": 60}, **more)
+    return fetch("POST", "/v2/queues/%%s/claims" %% queue, {"ttl": 60, "grace": 60}, **more)
 """ % CLIENT_ID
 
 
@@ -136,8 +136,8 @@ class Environment(unittest.TestCase):
 
     def test_options_go_to_the_server(self):
         done = run("--max-claim-ttl=777", "--ci-short", script="""
-limits = ask("GET", "/openapi.json")
-print(ask("GET", "/claimd/clock")["state"], "777" in json.dumps(limits))""")
+limits = fetch("GET", "/openapi.json")
+print(fetch("GET", "/claimd/clock")["state"], "777" in json.dumps(limits))""")
         self.assertEqual((done.returncode, done.stdout), (0, "running True\n"), done.stderr)
 
     def test_one_may_stand_in_another_and_start_servers_of_its_own(self):
@@ -390,7 +390,7 @@ while True:
 
     def test_a_command_that_ignores_one_goes_on_with_its_server(self):
         with running(script="import signal\nsignal.signal(15, signal.SIG_IGN)\n" + READY
-                     + "sys.stdin.read()\nask('GET', '/v2/queues')", stdin=subprocess.PIPE) as process:
+                     + "sys.stdin.read()\nfetch('GET', '/v2/queues')", stdin=subprocess.PIPE) as process:
             process.send_signal(signal.SIGTERM)
             process.stdin.close()
             self.assertEqual(process.wait(PATIENCE_S), 0, process.output())
@@ -398,7 +398,7 @@ while True:
     def test_signals_to_the_whole_group_leave_the_server(self):
         script = ("import signal, time\ngot = []\nsignal.signal(2, lambda *_: got.append(1))\n"
                   + READY + "while not got:\n    time.sleep(0.01)\n"
-                  "print(ask('GET', '/v2/queues')['queues'], flush=True)\n"
+                  "print(fetch('GET', '/v2/queues')['queues'], flush=True)\n"
                   "while True: signal.pause()")
         with running(script=script, start_new_session=True) as process:
             os.killpg(process.pid, signal.SIGINT)  # which the command gets once or twice
@@ -466,7 +466,7 @@ class Output(unittest.TestCase):
             done = run("--max-memory", "1M", script="""
 try:
     for _ in range(20):
-        ask("POST", "/v2/queues/jobs/messages", {"messages": [{"body": "x" * 200000}]})
+        fetch("POST", "/v2/queues/jobs/messages", {"messages": [{"body": "x" * 200000}]})
 except AssertionError:
     pass""", env=environment(TMPDIR=folder))
             self.assertEqual(done.returncode, 0)
@@ -495,9 +495,9 @@ class Leaks(unittest.TestCase):
         self.assertEqual(self.leaks("""
 post()
 got = claim()["messages"][0]
-ask("DELETE", got["href"])
+fetch("DELETE", got["href"])
 post("seen")
-ask("GET", "/v2/queues/seen/messages?echo=true")
+fetch("GET", "/v2/queues/seen/messages?echo=true")
 """, "--fail-on-leak"), ([], []))
 
     def test_a_claim_that_is_neither_finished_nor_released(self):
@@ -516,7 +516,7 @@ print(claim(client=%r)["messages"][0]["href"].split("=")[-1])""" % OTHER)
         _, lines = self.leaks("post()\nsys.exit(9)", "--fail-on-leak", status=9)
         self.assertEqual(len(lines), 2)
 
-    def test_each_server_is_asked(self):
+    def test_leaks_of_each_server_are_reported(self):
         _, lines = self.leaks("""
 post(url="CLAIMD_URL_1")
 post(url="CLAIMD_URL_2")""", "--instances", "2", "--fail-on-leak", status=1)
@@ -528,7 +528,7 @@ post(url="CLAIMD_URL_2")""", "--instances", "2", "--fail-on-leak", status=1)
     def test_many_are_counted_and_some_are_named(self):
         _, lines = self.leaks("""
 for _ in range(150):
-    ask("POST", "/v2/queues/jobs/messages", {"messages": 20 * [{"body": 1, "ttl": 3600}]})""")
+    fetch("POST", "/v2/queues/jobs/messages", {"messages": 20 * [{"body": 1, "ttl": 3600}]})""")
         self.assertEqual(len(lines), 101)
         self.assertEqual(lines[-1], "claimd: 3000 leaks: 0 claims, 3000 messages never read, "
                          "0 dead letters")
@@ -549,7 +549,7 @@ for _ in range(150):
             journal = os.path.join(folder, "journal")
             (posted,), _ = self.leaks("print(post())", "--journal", journal)
             (found,), lines = self.leaks("""
-print(ask("GET", "/v2/queues/jobs/messages?echo=true")["messages"][0]["id"])""",
+print(fetch("GET", "/v2/queues/jobs/messages?echo=true")["messages"][0]["id"])""",
                                          "--journal", journal)
             self.assertEqual((found, lines), (posted, []))
 

@@ -134,35 +134,35 @@ class WorkCase(unittest.TestCase):
         self.addCleanup(runner.end)
         return runner
 
-    def ask(self, method, path, document=None, status=None, headers=()):
+    def fetch(self, method, path, document=None, status=None, headers=()):
         body = None if document is None else json.dumps(document).encode()
-        response = self.server.ask(method, path, body, headers=headers)
+        response = self.server.fetch(method, path, body, headers=headers)
         if status is not None:
             self.assertEqual(response.status, status, response)
         return json.loads(response.body) if response.body else None
 
     def queue(self, **metadata):
-        self.ask("PUT", QUEUE, {"_" + name: value for name, value in metadata.items()}, 201)
+        self.fetch("PUT", QUEUE, {"_" + name: value for name, value in metadata.items()}, 201)
 
     def post(self, *bodies, queue="q"):
         """The ids of the posted messages."""
-        found = self.ask("POST", "/v2/queues/%s/messages" % queue,
-                         {"messages": [{"body": body, "ttl": 3600} for body in bodies]}, 201)
+        found = self.fetch("POST", "/v2/queues/%s/messages" % queue,
+                           {"messages": [{"body": body, "ttl": 3600} for body in bodies]}, 201)
         return [path.rpartition("/")[2] for path in found["resources"]]
 
     def details(self, message, queue="q"):
-        return self.ask("GET", "/v2/queues/%s/messages/%s" % (queue, message), None, 200,
-                        ("Prefer: details",))["details"]
+        return self.fetch("GET", "/v2/queues/%s/messages/%s" % (queue, message), None, 200,
+                          ("Prefer: details",))["details"]
 
     def messages(self, queue="q"):
         """The messages of a queue, with their details."""
-        return self.ask("GET", "/v2/queues/%s/messages?echo=true&include_claimed=true"
-                        "&include_delayed=true" % queue, None, 200, ("Prefer: details",))["messages"]
+        return self.fetch("GET", "/v2/queues/%s/messages?echo=true&include_claimed=true"
+                          "&include_delayed=true" % queue, None, 200, ("Prefer: details",))["messages"]
 
     def parked(self, count):
         """Waits until so many requests wait for a message."""
         def now():
-            text = self.server.ask("GET", "/metrics").body.decode()
+            text = self.server.fetch("GET", "/metrics").body.decode()
             line = next(line for line in text.splitlines()
                         if line.startswith('claimd_http_connections{phase="parked"}'))
             return int(line.split()[1])
@@ -177,7 +177,7 @@ class BadServer:
 
     def __init__(self, response=None):
         self.response, self.connections = response, []
-        self.asked = threading.Semaphore(0)
+        self.requested = threading.Semaphore(0)
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.url = "http://127.0.0.1:%d" % self.socket.getsockname()[1]
         self.thread = threading.Thread(target=self.serve)
@@ -192,7 +192,7 @@ class BadServer:
             self.connections.append(connection)
             try:
                 connection.recv(65536)
-                self.asked.release()
+                self.requested.release()
                 if self.response is not None:
                     connection.sendall(self.response)
                     connection.close()

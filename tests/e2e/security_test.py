@@ -78,9 +78,9 @@ class Page(unittest.TestCase):
         self.assertEqual(len(paths), 5)
         with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server:
             for path in paths:
-                self.assertIn(server.ask("GET", path).status, (200, 204, 300), path)
+                self.assertIn(server.fetch("GET", path).status, (200, 204, 300), path)
             for path in ("/v2/ping", "/metrics", "/v2/", "/v1.1/ping"):
-                self.assertEqual(server.ask("GET", path).status, 401, path)
+                self.assertEqual(server.fetch("GET", path).status, 401, path)
 
     def test_versions_of_tls_are_those_that_are_named(self):
         named = re.search(r"^\| TLS (1\.\d) and (1\.\d) only,", page(), re.M).groups()
@@ -168,9 +168,9 @@ class Files(unittest.TestCase):
     def fill(self):
         body = json.dumps({"messages": [{"body": SECRET}]}).encode()
         with Server("--journal", self.journal, "--access-log", "--log-level", "debug") as server:
-            self.assertEqual(server.ask("POST", "/v2/queues/q/messages", body,
-                                        headers=["X-Auth-Token: " + SECRET]).status, 201)
-            self.assertEqual(server.ask("POST", "/v2/queues/q/claims", b"{}").status, 201)
+            self.assertEqual(server.fetch("POST", "/v2/queues/q/messages", body,
+                                          headers=["X-Auth-Token: " + SECRET]).status, 201)
+            self.assertEqual(server.fetch("POST", "/v2/queues/q/claims", b"{}").status, 201)
             server.signal()
             self.assertEqual(server.wait(), 0)
         return "\n".join(server.log)
@@ -212,13 +212,13 @@ class EveryResponse(unittest.TestCase):
                     (("GET", "/openapi.json"), "max-age=60"),
                     (("GET", "/claimd/ui/"), "no-cache")):
                 with self.subTest(request=words[:2]):
-                    headers = server.ask(*words).headers
+                    headers = server.fetch(*words).headers
                     self.assertEqual(headers.get("cache-control"), stored)
                     self.assertEqual(headers.get("x-content-type-options"), "nosniff")
 
 
 class NotProtected(unittest.TestCase):
-    def ask(self, server, data):
+    def fetch(self, server, data):
         with server.connect() as client:
             client.send(data)
             return client.response()
@@ -230,15 +230,15 @@ class NotProtected(unittest.TestCase):
     def test_a_page_of_another_site_is_refused(self):
         """It could send a claim of version 1, which needs no header."""
         with Server() as server:
-            self.ask(server, post("q"))
+            self.fetch(server, post("q"))
             for origin in (b"http://other.example", b"null", b"", b"http://127.0.0.1:1",
                            b"127.0.0.1:8888"):
-                response = self.ask(server, self.CLAIM % (b"127.0.0.1:8888", origin))
+                response = self.fetch(server, self.CLAIM % (b"127.0.0.1:8888", origin))
                 self.assertEqual(response.status, 403, origin)
                 self.assertFalse([name for name in response.headers
                                   if name.startswith("access-control")])
             own = self.CLAIM % (b"127.0.0.1:8888", b"http://127.0.0.1:8888")
-            self.assertEqual(self.ask(server, own).status, 201)
+            self.assertEqual(self.fetch(server, own).status, 201)
 
     def test_a_page_of_another_site_is_refused_what_concerns_all_projects(self):
         with Server("--ci") as server:
@@ -247,17 +247,17 @@ class NotProtected(unittest.TestCase):
                                    ("POST", "/claimd/reset"), ("GET", "/v2/queues")):
                 for other in ("Origin: http://other.example", "Sec-Fetch-Site: cross-site"):
                     with self.subTest(target=target, header=other):
-                        response = self.ask(server, request(method, target, headers=[other]))
+                        response = self.fetch(server, request(method, target, headers=[other]))
                         self.assertEqual(response.status, 403, response)
                 for own in ("Sec-Fetch-Site: none", "Sec-Fetch-Site: same-origin"):
                     with self.subTest(target=target, header=own):
-                        response = self.ask(server, request(method, target, headers=[own]))
+                        response = self.fetch(server, request(method, target, headers=[own]))
                         self.assertIn(response.status, (200, 204), response)
 
     def test_a_page_of_another_site_may_link_to_the_page(self):
         with Server("--ui") as server:
             link = request("GET", "/claimd/ui/", headers=["Sec-Fetch-Site: cross-site"])
-            self.assertEqual(self.ask(server, link).status, 200)
+            self.assertEqual(self.fetch(server, link).status, 200)
 
     def called(self, host, *words, body=None):
         """A request to a server by this name."""
@@ -274,19 +274,19 @@ class NotProtected(unittest.TestCase):
                                    ("GET", "/nowhere")):
                 with self.subTest(method=method, target=target):
                     for host in (b"evil.example:%d" % server.port, b"localhost.evil.example"):
-                        response = self.ask(server, self.called(host, method, target))
+                        response = self.fetch(server, self.called(host, method, target))
                         self.assertEqual(response.status, 403)
                         self.assertIn(b'Host is \\"%s\\"' % host, response.body)
                         self.assertIn(b"allowed_hosts", response.body)
             for host in (b"127.0.0.1:%d" % server.port, b"localhost", b"[::1]:1", b"MQ.example.org"):
-                self.assertEqual(self.ask(server, self.called(host, "GET", "/v2/queues")).status, 200)
+                self.assertEqual(self.fetch(server, self.called(host, "GET", "/v2/queues")).status, 200)
             old = b"GET /livez HTTP/1.0\r\n\r\n"
-            self.assertEqual(self.ask(server, old).status, 200)
+            self.assertEqual(self.fetch(server, old).status, 200)
 
     def test_a_listener_for_metrics_on_the_loopback_knows_its_names_with_tokens_too(self):
         with tempfile.TemporaryDirectory() as folder, \
                 server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
-            self.assertEqual(self.ask(server, self.called(b"evil.example", "GET", "/metrics")).status,
+            self.assertEqual(self.fetch(server, self.called(b"evil.example", "GET", "/metrics")).status,
                              403)
 
     def test_the_host_is_not_looked_at_elsewhere(self):
@@ -294,16 +294,16 @@ class NotProtected(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             other = self.called(b"other.example", "GET", "/livez")
             with server_for_nobody(folder) as server:
-                self.assertEqual(self.ask(server, other).status, 200)
+                self.assertEqual(self.fetch(server, other).status, 200)
             for listen in ("unix:" + os.path.join(folder, "socket"), "0.0.0.0:0"):
                 with self.subTest(listen=listen), \
                         Server("--insecure-listen", listen=listen) as server:
-                    self.assertEqual(self.ask(server, other).status, 200)
+                    self.assertEqual(self.fetch(server, other).status, 200)
 
     def test_a_metrics_listener_needs_no_token(self):
         with tempfile.TemporaryDirectory() as folder, \
                 server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
-            self.assertEqual(server.ask("GET", "/metrics").status, 200)
+            self.assertEqual(server.fetch("GET", "/metrics").status, 200)
 
     def test_the_body_of_a_stranger_is_read_before_the_response(self):
         with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server, \
@@ -317,14 +317,14 @@ class NotProtected(unittest.TestCase):
 
     def test_a_worker_may_end_what_another_one_holds(self):
         with Server() as server:
-            self.ask(server, post("q"))
-            self.ask(server, request("POST", "/v2/queues/q/claims", b"{}"))
-            listed = self.ask(server, request(
+            self.fetch(server, post("q"))
+            self.fetch(server, request("POST", "/v2/queues/q/claims", b"{}"))
+            listed = self.fetch(server, request(
                 "GET", "/v2/queues/q/messages?echo=true&include_claimed=true"))
             claim = re.search(rb"claim_id=(\w+)", listed.body)[1].decode()
-            released = self.ask(server, request("DELETE", "/v2/queues/q/claims/" + claim))
+            released = self.fetch(server, request("DELETE", "/v2/queues/q/claims/" + claim))
             self.assertEqual(released.status, 204)
-            again = self.ask(server, request("POST", "/v2/queues/q/claims", b"{}"))
+            again = self.fetch(server, request("POST", "/v2/queues/q/claims", b"{}"))
             self.assertEqual(again.status, 201)
 
 

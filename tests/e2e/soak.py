@@ -53,13 +53,13 @@ class Observer:
     def __init__(self, server):
         self.client = server.connect()
 
-    def ask(self, method, target):
+    def fetch(self, method, target):
         self.client.send(request(method, target))
         response = self.client.response()
         return json.loads(response.body) if response.body else None
 
     def counts(self, queue):
-        counts = self.ask("GET", "/v2/queues/%s/stats" % queue)["messages"]
+        counts = self.fetch("GET", "/v2/queues/%s/stats" % queue)["messages"]
         return counts["claimed"], counts["free"], counts["total"]
 
     def listed(self, queue, claimed):
@@ -68,7 +68,7 @@ class Observer:
                   "&limit=%d" % (queue, claimed, PAGE))
         total = 0
         while True:
-            page = self.ask("GET", target)
+            page = self.fetch("GET", target)
             if not page["messages"]:
                 return total
             total += len(page["messages"])
@@ -92,7 +92,7 @@ class Observer:
     def take_out(self, queue):
         """Pops everything, also what is still delayed or claimed, as it becomes free."""
         while self.counts(queue)[2] > 0:
-            if not self.ask("DELETE", "/v2/queues/%s/messages?pop=100" % queue)["messages"]:
+            if not self.fetch("DELETE", "/v2/queues/%s/messages?pop=100" % queue)["messages"]:
                 time.sleep(0.1)
 
 

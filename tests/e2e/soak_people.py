@@ -43,7 +43,7 @@ class Person:
         self.client.close()
         return self.counts
 
-    # ---------------------------------------------------------------- asking
+    # -------------------------------------------------------------- requests
 
     def queue(self):
         return self.dice.choice(QUEUES)
@@ -58,7 +58,7 @@ class Person:
                 raise Unexpected("%r instead of %r" % (response, allowed))
         return responses
 
-    def ask(self, method, path, *allowed, body=None, headers=()):
+    def fetch(self, method, path, *allowed, body=None, headers=()):
         data = request(method, path, None if body is None else json.dumps(body).encode(),
                        headers)
         return self.responses([data], allowed)[0]
@@ -70,9 +70,9 @@ class Person:
     def claim(self):
         """A claim of some messages: where it is, and the messages; None if there are none."""
         terms = {"ttl": self.dice.randint(1, 4), "grace": self.dice.randint(1, 3)}
-        response = self.ask("POST", "/v2/queues/%s/claims?limit=%d"
-                            % (self.queue(), self.dice.choice((1, 5, 20, 100))), 201, 204,
-                            body=terms)
+        response = self.fetch("POST", "/v2/queues/%s/claims?limit=%d"
+                              % (self.queue(), self.dice.choice((1, 5, 20, 100))), 201, 204,
+                              body=terms)
         if response.status == 204:
             return None, []
         messages = json.loads(response.body)["messages"]
@@ -109,7 +109,7 @@ class Person:
         place, messages = self.claim()
         self.delete(messages[::2])
         if place is not None:
-            self.ask("DELETE", place, 204)
+            self.fetch("DELETE", place, 204)
             self.counts["released"] += 1
 
     def abandon(self):
@@ -119,54 +119,54 @@ class Person:
         place, messages = self.claim()
         if place is None:
             return
-        self.ask("PATCH", place, 204, 404, body={"ttl": 2, "grace": 1})
-        self.ask("GET", place, 200, 404)
+        self.fetch("PATCH", place, 204, 404, body={"ttl": 2, "grace": 1})
+        self.fetch("GET", place, 200, 404)
         self.delete(messages)
 
     def pop(self):
-        response = self.ask("DELETE", "/v2/queues/%s/messages?pop=%d"
-                            % (self.queue(), self.dice.randint(1, 100)), 200)
+        response = self.fetch("DELETE", "/v2/queues/%s/messages?pop=%d"
+                              % (self.queue(), self.dice.randint(1, 100)), 200)
         self.counts["popped"] += len(json.loads(response.body)["messages"])
 
     def delete_several(self):
         queue = self.queue()
-        listed = self.ask("GET", "/v2/queues/%s/messages?echo=true&include_claimed=true&limit=20"
-                          % queue, 200)
+        listed = self.fetch("GET", "/v2/queues/%s/messages?echo=true&include_claimed=true&limit=20"
+                            % queue, 200)
         ids = [message["id"] for message in json.loads(listed.body)["messages"]]
         if ids:
-            self.ask("DELETE", "/v2/queues/%s/messages?ids=%s" % (queue, ",".join(ids)), 204)
+            self.fetch("DELETE", "/v2/queues/%s/messages?ids=%s" % (queue, ",".join(ids)), 204)
 
     def browse(self):
         target = "/v2/queues/%s/messages?echo=true&limit=100" % self.queue()
         for _ in range(5):
-            page = json.loads(self.ask("GET", target, 200).body)
+            page = json.loads(self.fetch("GET", target, 200).body)
             if not page["links"]:
                 break
             target = page["links"][0]["href"]
 
     def look(self):
-        self.ask("GET", "/v2/queues/%s/stats" % self.queue(), 200)
-        self.ask("GET", "/v2/queues?detailed=true&with_count=true", 200)
+        self.fetch("GET", "/v2/queues/%s/stats" % self.queue(), 200)
+        self.fetch("GET", "/v2/queues?detailed=true&with_count=true", 200)
 
     def purge(self):
         if self.dice.random() < 0.2:
-            self.ask("POST", "/v2/queues/%s/purge" % self.queue(), 204)
+            self.fetch("POST", "/v2/queues/%s/purge" % self.queue(), 204)
             self.counts["purges"] += 1
 
     def delete_queue(self):
         if self.dice.random() < 0.2:
-            self.ask("DELETE", "/v2/queues/%s" % self.queue(), 204)
+            self.fetch("DELETE", "/v2/queues/%s" % self.queue(), 204)
             self.counts["queues deleted"] += 1
 
     def configure(self):
         """A queue with dead letters, or an old one that gets them, or gets rid of them."""
         queue = self.queue()
-        self.ask("PUT", "/v2/queues/" + queue, 201, 204,
-                 body={"_max_claim_count": 2, "_dead_letter_queue": DEAD,
-                       "_dead_letter_queue_messages_ttl": self.dice.randint(1, 30)})
-        self.ask("PATCH", "/v2/queues/" + queue, 200, 404, headers=[PATCH_TYPE],
-                 body=[{"op": "replace", "path": "/metadata/_max_claim_count",
-                        "value": self.dice.choice((1, 2, 1000))}])
+        self.fetch("PUT", "/v2/queues/" + queue, 201, 204,
+                   body={"_max_claim_count": 2, "_dead_letter_queue": DEAD,
+                         "_dead_letter_queue_messages_ttl": self.dice.randint(1, 30)})
+        self.fetch("PATCH", "/v2/queues/" + queue, 200, 404, headers=[PATCH_TYPE],
+                   body=[{"op": "replace", "path": "/metadata/_max_claim_count",
+                          "value": self.dice.choice((1, 2, 1000))}])
 
     def come_back(self):
         self.client.close()

@@ -66,12 +66,12 @@ class Case(unittest.TestCase):
     def fill(self, server):
         """Two queues, of which one has a claim; the href of a claimed message."""
         for i in range(30):
-            server.ask("POST", "/v2/queues/q/messages",
-                       body=b'{"messages":[{"body":{"n":%d},"ttl":3000}]}' % i)
-        server.ask("POST", "/v2/queues/other/messages",
-                   body=b'{"messages":[{"body":1,"ttl":3000}]}')
-        response = server.ask("POST", "/v2/queues/q/claims?limit=3",
-                              body=b'{"ttl":3000,"grace":60}')
+            server.fetch("POST", "/v2/queues/q/messages",
+                         body=b'{"messages":[{"body":{"n":%d},"ttl":3000}]}' % i)
+        server.fetch("POST", "/v2/queues/other/messages",
+                     body=b'{"messages":[{"body":1,"ttl":3000}]}')
+        response = server.fetch("POST", "/v2/queues/q/claims?limit=3",
+                                body=b'{"ttl":3000,"grace":60}')
         return json.loads(response.body)["messages"][1]["href"]
 
 
@@ -80,14 +80,14 @@ class Seeds(Case):
         seed = self.path("seed", jsonl(*({"project": "p", "queue": "q", "message": {"body": n}}
                                          for n in range(3))))
         with Server("--ci", "--seed", seed) as server:
-            page = json.loads(server.ask("GET", "/v2/queues/q/messages?echo=true").body)
+            page = json.loads(server.fetch("GET", "/v2/queues/q/messages?echo=true").body)
             self.assertEqual([m["body"] for m in page["messages"]], [0, 1, 2])
 
     def test_lines_that_name_no_project_are_for_that_of_claimd_run(self):
         seed = self.path("seed", jsonl({"queue": "q"}, {"project": "p", "queue": "r"}))
         with Server("--ci", "--seed", seed) as server:
             for project, queue in (("claimd", "q"), ("p", "r")):
-                state = lines_of(server.ask("GET", "/claimd/state?project=" + project).body)
+                state = lines_of(server.fetch("GET", "/claimd/state?project=" + project).body)
                 self.assertEqual(state, [{"claimd": "dump", "version": 1},
                                          {"queue": queue, "metadata": {}},
                                          {"end": 2}])
@@ -97,12 +97,12 @@ class Seeds(Case):
         with Server("--ci", "--journal", journal) as server:
             for project in ("p", "other"):
                 body = jsonl({"queue": "old", "message": {"body": project}}).encode()
-                self.assertEqual(server.ask("PUT", "/claimd/state?project=" + project,
-                                            body=body).status, 204)
+                self.assertEqual(server.fetch("PUT", "/claimd/state?project=" + project,
+                                              body=body).status, 204)
         seed = self.path("seed", jsonl({"project": "p", "queue": "new"}))
         with Server("--ci", "--journal", journal, "--seed", seed) as server:
             for project, queue in (("p", "new"), ("other", "old")):
-                state = lines_of(server.ask("GET", "/claimd/state?project=" + project).body)
+                state = lines_of(server.fetch("GET", "/claimd/state?project=" + project).body)
                 self.assertEqual({line["queue"] for line in state[1:-1]}, {queue})
 
     def test_a_dump_is_a_seed(self):
@@ -111,7 +111,7 @@ class Seeds(Case):
             dump = self.dump("--url", self.url(server))
         with Server("--ci", "--seed", self.path("seed", dump)) as server:
             self.assertEqual(lines_of(self.dump("--url", self.url(server))), lines_of(dump))
-            self.assertEqual(server.ask("DELETE", href).status, 204)
+            self.assertEqual(server.fetch("DELETE", href).status, 204)
 
     def test_a_wrong_one_keeps_the_server_from_starting(self):
         rows = (('{"queue":"r"}\n{"queue":"q","message":{"body":1,"claim":{"id":""}}}',
@@ -132,19 +132,19 @@ class Seeds(Case):
         journal = self.path("journal")
         with Server("--ci", "--journal", journal) as server:
             href = self.fill(server)
-            state = server.ask("GET", "/claimd/state").body
-            self.assertEqual(server.ask("PUT", "/claimd/state", body=state).status, 204)
+            state = server.fetch("GET", "/claimd/state").body
+            self.assertEqual(server.fetch("PUT", "/claimd/state", body=state).status, 204)
         with Server("--ci", "--journal", journal) as server:
-            again = server.ask("GET", "/claimd/state").body
+            again = server.fetch("GET", "/claimd/state").body
             self.assertEqual(lines_of(again), lines_of(state))
-            self.assertEqual(server.ask("DELETE", href).status, 204)
+            self.assertEqual(server.fetch("DELETE", href).status, 204)
 
     def test_a_state_may_be_larger_than_a_post(self):
         body = jsonl(*10 * [{"project": "p", "queue": "q",
                              "message": {"body": "x" * 200000}}]).encode()
         with Server("--ci") as server:
-            self.assertEqual(server.ask("PUT", "/claimd/state", body=body).status, 204)
-            self.assertGreater(len(server.ask("GET", "/claimd/state").body), 2000000)
+            self.assertEqual(server.fetch("PUT", "/claimd/state", body=body).status, 204)
+            self.assertGreater(len(server.fetch("GET", "/claimd/state").body), 2000000)
 
     def test_one_of_a_hundred_megabytes_is_refused(self):
         with Server("--ci") as server, server.connect() as client:
@@ -153,7 +153,7 @@ class Seeds(Case):
 
 
 class Together(Case):
-    """What several ask for at once."""
+    """Requests of several clients at once."""
 
     @staticmethod
     def state(name, body, queues=40):
@@ -163,7 +163,7 @@ class Together(Case):
     @staticmethod
     def bodies(server):
         found = {}
-        for line in lines_of(server.ask("GET", "/claimd/state?project=p").body):
+        for line in lines_of(server.fetch("GET", "/claimd/state?project=p").body):
             if "message" in line:
                 found.setdefault(line["queue"], []).append(line["message"]["body"])
         return list(found.values())
@@ -174,7 +174,7 @@ class Together(Case):
                 states = [self.state(name, n) for n, name in enumerate(names)]
                 for _ in range(10):
                     with concurrent.futures.ThreadPoolExecutor() as pool:
-                        responses = list(pool.map(lambda text: server.ask(
+                        responses = list(pool.map(lambda text: server.fetch(
                             "PUT", "/claimd/state?project=p", body=text), 2 * states))
                     self.assertEqual([response.status for response in responses], 4 * [204])
                     found = self.bodies(server)
@@ -184,11 +184,11 @@ class Together(Case):
         with Server("--ci") as server:
             for n in range(20):
                 with concurrent.futures.ThreadPoolExecutor() as pool:
-                    put = pool.submit(server.ask, "PUT", "/claimd/state?project=p",
+                    put = pool.submit(server.fetch, "PUT", "/claimd/state?project=p",
                                       body=self.state("q%d", n))
                     for i in range(39, -1, -1):
-                        response = server.ask("POST", "/v2/queues/q%d/messages" % i,
-                                              body=b'{"messages":[{"body":"posted","ttl":300}]}')
+                        response = server.fetch("POST", "/v2/queues/q%d/messages" % i,
+                                                body=b'{"messages":[{"body":"posted","ttl":300}]}')
                         self.assertEqual(response.status, 201)
                     self.assertEqual(put.result().status, 204)
                 for bodies in self.bodies(server):
@@ -213,7 +213,7 @@ class Dumps(Case):
         self.assertEqual(lines_of(self.dump("--journal", journal)), lines_of(dump))
         self.assertEqual(len(lines_of(self.dump("--journal", journal, "--project", "none"))), 2)
         with Server("--journal", journal) as server:
-            self.assertEqual(server.ask("DELETE", href).status, 204)
+            self.assertEqual(server.fetch("DELETE", href).status, 204)
 
     def test_existing_queues_are_replaced_only_on_request(self):
         with Server() as server:
@@ -228,7 +228,7 @@ class Dumps(Case):
             self.load(dump, "--url", url, "--existing", "replace")
             self.assertEqual(lines_of(self.dump("--url", url)), lines_of(dump))
 
-    def test_a_server_with_tokens_asks_for_that_of_an_operator(self):
+    def test_a_server_with_tokens_requires_that_of_an_operator(self):
         tokens = self.path("tokens", "")
         made = {}
         for name, role in (("me", "operator"), ("worker", "worker")):
@@ -247,7 +247,7 @@ class Dumps(Case):
     def test_a_journal_whose_clock_is_ahead_is_dumped_at_its_time(self):
         journal = self.path("journal")
         with Server("--ci", "--journal", journal) as server:
-            response = server.ask("PUT", "/claimd/clock", body=b'{"ahead_seconds":1000000}')
+            response = server.fetch("PUT", "/claimd/clock", body=b'{"ahead_seconds":1000000}')
             self.assertEqual(response.status, 200)
             self.fill(server)
         dumped = self.dump("--journal", journal)

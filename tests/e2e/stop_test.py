@@ -118,15 +118,15 @@ class Stop(unittest.TestCase):
         with Server() as server:
             for body in (b'{"messages":[{"body":1},{"body":2},{"body":3}]}',
                          b'{"messages":[{"body":4}]}'):
-                self.assertEqual(server.ask("POST", "/v2/queues/q/messages", body).status, 201)
-            self.assertEqual(server.ask("PUT", "/v2/queues/empty", b"{}").status, 201)
+                self.assertEqual(server.fetch("POST", "/v2/queues/q/messages", body).status, 201)
+            self.assertEqual(server.fetch("PUT", "/v2/queues/empty", b"{}").status, 201)
             self.assertEqual(
-                server.ask("POST", "/v2/queues/q/claims?limit=2", b"{}").status, 201)
+                server.fetch("POST", "/v2/queues/q/claims?limit=2", b"{}").status, 201)
             self.assertEqual(server.stop(), 0)
             self.assertIn(" warn messages_lost messages=4 claimed=2 queues=2",
                           server.logged("messages_lost"))
         with Server() as server:
-            self.assertEqual(server.ask("PUT", "/v2/queues/empty", b"{}").status, 201)
+            self.assertEqual(server.fetch("PUT", "/v2/queues/empty", b"{}").status, 201)
             self.assertEqual(server.stop(), 0)
             server.logged("stopped")
             self.assertFalse([line for line in server.log if "messages_lost" in line])

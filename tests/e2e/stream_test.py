@@ -46,7 +46,7 @@ class Streams(Case):
         self.post("a")
         with Viewer(self.server, "/claimd/queues/a/claims") as viewer:
             self.assertEqual(viewer.event(), ("message", {"claims": [], "links": []}))
-            self.assertEqual(self.server.ask("DELETE", "/v2/queues/a").status, 204)
+            self.assertEqual(self.server.fetch("DELETE", "/v2/queues/a").status, 204)
             name, said = next(event for event in iter(viewer.event, 0) if event[0] != "message")
             self.assertEqual((name, said["title"]), ("end", "Not found"))
             self.assertIsNone(viewer.event())

@@ -85,7 +85,7 @@ class Subscriber:
     def __init__(self, loop, name, manner, context=None):
         self.loop, self.name, self.manner, self.context = loop, name, manner, context
         self.wires = set()
-        self.asked = 0       # messages that it was sent
+        self.requested = 0       # messages that it was sent
         self.received = []      # numbers of messages that it has answered well
         self.notices = []    # other documents
         self.strayed = 0     # requests for other paths than its own
@@ -111,7 +111,7 @@ class Subscriber:
             self.notices.append(document)
             wire.respond(200)
             return
-        self.asked += 1
+        self.requested += 1
         MANNERS[self.manner](self, wire, document["body"]["n"])
 
     def well(self, wire, number):

@@ -97,7 +97,7 @@ class Trial:
             one.forget_wait()
         self.kills += 1
 
-    def ask(self, method, target, document=None, headers=()):
+    def fetch(self, method, target, document=None, headers=()):
         body = None if document is None else json.dumps(document).encode()
         with self.server.connect() as client:
             client.send(request(method, target, body, headers=headers))
@@ -127,17 +127,17 @@ class Trial:
         for one in self.subscribers.all:
             policy = {"recovering": STUBBORN, "busy": STUBBORN}.get(one.name, HASTY)
             options = {} if one in self.well else {"_retry_policy": policy}
-            response = self.ask("POST", "/v2/queues/q/subscriptions",
-                                {"subscriber": one.url, "options": options, "ttl": 86400})
+            response = self.fetch("POST", "/v2/queues/q/subscriptions",
+                                  {"subscriber": one.url, "options": options, "ttl": 86400})
             if response.status != 201:
                 raise RuntimeError("%s is refused: %r" % (one.name, response))
             self.ids[one] = json.loads(response.body)["subscription_id"]
         for one in self.subscribers.all:
-            until(lambda: one.notices, lambda: None, one.name + " is not asked")
+            until(lambda: one.notices, lambda: None, one.name + " gets no confirmation")
             notice = one.notices[0]
             names = ("URL-Signature", "URL-Methods", "URL-Paths", "URL-Expires")
-            response = self.ask("PUT", notice["URL-Paths"], notice["SubscribeBody"],
-                                ["%s: %s" % (name, notice[name]) for name in names])
+            response = self.fetch("PUT", notice["URL-Paths"], notice["SubscribeBody"],
+                                  ["%s: %s" % (name, notice[name]) for name in names])
             if response.status != 204:
                 raise RuntimeError("%s cannot confirm: %r" % (one.name, response))
 
@@ -205,7 +205,7 @@ class Trial:
 
     def progress(self, one):
         """None: it is not subscribed any more."""
-        response = self.ask("GET", "/claimd/queues/q/subscriptions?limit=20")
+        response = self.fetch("GET", "/claimd/queues/q/subscriptions?limit=20")
         views = {view["id"]: view for view in json.loads(response.body)["subscriptions"]}
         return views.get(self.ids[one])
 
@@ -263,17 +263,17 @@ class Trial:
         return total
 
     def judge_manners(self):
-        if self.progress(self.gone) is not None or not 0 < self.gone.asked <= 1 + self.kills:
-            self.failures.append("manner: who said 410 was told %d times" % self.gone.asked)
+        if self.progress(self.gone) is not None or not 0 < self.gone.requested <= 1 + self.kills:
+            self.failures.append("manner: a subscriber that responded 410 was notified %d times" % self.gone.requested)
         if self.busy.hurried or len(self.busy.busy_at) == 0:
             self.failures.append("manner: Retry-After was not waited for %d times of %d" %
                                  (self.busy.hurried, len(self.busy.busy_at)))
         if self.recovering.fails != 0:
             self.failures.append("manner: 500 was not tried again")
         for one in self.stuck:
-            if one.name == "flood" and not 0 < one.flooded / one.asked < FLOOD_MOST:
+            if one.name == "flood" and not 0 < one.flooded / one.requested < FLOOD_MOST:
                 self.failures.append("manner: %d bytes of %d responses were taken" %
-                                     (one.flooded, one.asked))
+                                     (one.flooded, one.requested))
 
     def judge(self):
         answering = self.well + [self.busy, self.recovering]

@@ -105,7 +105,7 @@ class Notices(Supervised):
         os.close(writing)
         self.assertIn(b"listening", os.read(reading, 1000))
         self.assertEqual(self.received()[-1]["READY"], "1")
-        self.assertEqual(self.server.ask("GET", "/v2/ping").status, 204)
+        self.assertEqual(self.server.fetch("GET", "/v2/ping").status, 204)
 
 
 class Reloads(Supervised):
@@ -174,7 +174,7 @@ class Replays(Supervised):
         self.start()
         body = b'{"messages":[%s]}' % b",".join([b'{"body":1}'] * 20_000)
         for _ in range(posts):
-            response = self.server.ask("POST", "/v2/queues/q/messages", body)
+            response = self.server.fetch("POST", "/v2/queues/q/messages", body)
             self.assertEqual(response.status, 201, response)
         self.crash()
         self.received()
@@ -186,7 +186,7 @@ class Replays(Supervised):
         self.assertEqual(replaying["STATUS"], "replaying the journal")
         self.assertGreaterEqual(int(replaying["EXTEND_TIMEOUT_USEC"]), 60_000_000)
         self.assertEqual(ready["READY"], "1")
-        self.assertEqual(self.ask("GET", "q/stats", status=200)["messages"]["total"], 20_000)
+        self.assertEqual(self.fetch("GET", "q/stats", status=200)["messages"]["total"], 20_000)
 
     def progress(self):
         """What claimd says of a replay that it was stopped in for a second; None: it was not.

@@ -21,7 +21,7 @@ MINUTE = b'{"ttl":60,"grace":60}'
 
 class TestApi(unittest.TestCase):
     def call(self, server, method, target, body=None, headers=(), status=200):
-        response = server.ask(method, target, body, headers=headers)
+        response = server.fetch(method, target, body, headers=headers)
         self.assertEqual(response.status, status, response.body)
         return json.loads(response.body) if response.body else None
 
@@ -40,13 +40,13 @@ class TestApi(unittest.TestCase):
         client = server.connect()
         self.addCleanup(client.close)
         client.send(request("POST", target, MINUTE, headers=["Prefer: wait=40"]))
-        eventually(lambda: b'phase="parked"} 1' in server.ask("GET", "/metrics").body)
+        eventually(lambda: b'phase="parked"} 1' in server.fetch("GET", "/metrics").body)
         return client
 
     def test_a_reset_ends_waiters_and_deletes_everything(self):
         with Server("--ci") as server:
             client = self.waiting(server)
-            server.ask("POST", "/v2/queues/other/messages", b'{"messages":[{"body":1}]}')
+            server.fetch("POST", "/v2/queues/other/messages", b'{"messages":[{"body":1}]}')
             self.call(server, "POST", "/claimd/reset", status=204)
             self.assertEqual(client.response().status, 204)
             self.assertEqual(self.call(server, "GET", "/v2/queues")["queues"], [])
@@ -106,7 +106,7 @@ class TestApi(unittest.TestCase):
                                  ["messages"]["claimed"], 1)
                 self.assertEqual(self.events(self.advance(server, 10)), ["claim_ended"])
             with Server("--journal", others) as server:
-                server.ask("PUT", "/v2/queues/q")
+                server.fetch("PUT", "/v2/queues/q")
             for options, path, words in ((["--ci"], others, "not written by a test server"),
                                          ([], ours, "was written by a test server")):
                 ended = run(*options, "--listen", "127.0.0.1:0", "--journal", path)

@@ -76,23 +76,23 @@ class Served(unittest.TestCase):
                         self.walk(client)
 
     def walk(self, client):
-        def ask(method, path, body=None, headers=()):
+        def fetch(method, path, body=None, headers=()):
             client.send(request(method, "/v2/queues" + path, body, headers))
             return client.response(head_only=method == "HEAD")
 
-        self.assertEqual(ask("PUT", "/q").status, 201)
-        self.assertEqual(ask("POST", "/q/messages", b'{"messages":[{"body":7}]}').status, 201)
+        self.assertEqual(fetch("PUT", "/q").status, 201)
+        self.assertEqual(fetch("POST", "/q/messages", b'{"messages":[{"body":7}]}').status, 201)
         patch = ("Content-Type: application/openstack-messaging-v2.0-json-patch",)
-        self.assertEqual(ask("PATCH", "/q", b'[{"op":"add","path":"/metadata/a","value":1}]',
-                             patch).status, 200)
-        claim = ask("POST", "/q/claims", b"{}")
+        self.assertEqual(fetch("PATCH", "/q", b'[{"op":"add","path":"/metadata/a","value":1}]',
+                               patch).status, 200)
+        claim = fetch("POST", "/q/claims", b"{}")
         self.assertEqual(json.loads(claim.body)["messages"][0]["body"], 7)
         path = claim.headers["location"][len("/v2/queues"):]
-        self.assertEqual(ask("GET", path).status, 200)
+        self.assertEqual(fetch("GET", path).status, 200)
         client.send(request("HEAD", "/v2/ping"))
         self.assertEqual(client.response(head_only=True).status, 204)
-        self.assertEqual(ask("OPTIONS", "").status, 200)
-        self.assertEqual(ask("DELETE", "/q").status, 204)
+        self.assertEqual(fetch("OPTIONS", "").status, 200)
+        self.assertEqual(fetch("DELETE", "/q").status, 204)
 
     def test_a_waiter_that_disconnects_claims_nothing(self):
         with Secure("--access-log") as server:
@@ -100,16 +100,16 @@ class Served(unittest.TestCase):
                 with server.connect() as worker:
                     worker.send(request("POST", "/v2/queues/%s/claims" % end, b"{}",
                                         headers=("Prefer: wait=30",)))
-                    self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+                    self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
                     if end == "unwrap":
                         worker.socket.settimeout(0)
                         with contextlib.suppress(OSError):
                             worker.socket.unwrap()
                     getattr(worker, "reset" if end == "reset" else "close")()
                 server.logged("path=/v2/queues/%s/claims" % end)
-                self.assertEqual(server.ask("POST", "/v2/queues/%s/messages" % end,
-                                            b'{"messages":[{"body":1}]}').status, 201)
-                claimed = server.ask("POST", "/v2/queues/%s/claims" % end, b"{}")
+                self.assertEqual(server.fetch("POST", "/v2/queues/%s/messages" % end,
+                                              b'{"messages":[{"body":1}]}').status, 201)
+                claimed = server.fetch("POST", "/v2/queues/%s/claims" % end, b"{}")
                 self.assertEqual(claimed.status, 201)
 
     def test_large_bodies_and_responses_to_slow_readers(self):
@@ -122,7 +122,7 @@ class Served(unittest.TestCase):
             for reader in slow:
                 reader.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 131072)
                 reader.send(request("GET", "/v2/queues/q/messages?limit=10&echo=true"))
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
             for reader in slow:
                 response = reader.response()
                 self.assertGreater(len(response.body), 1000000)
@@ -132,7 +132,7 @@ class Served(unittest.TestCase):
     def test_the_identity_stub_names_itself_as_it_is_reached(self):
         with Secure("--identity-stub", listen="tls:127.0.0.1:0, 127.0.0.1:0") as server:
             plain = server.process.stdout.readline().rsplit(":", 1)[1]
-            response = server.ask("GET", "/identity/v3")
+            response = server.fetch("GET", "/identity/v3")
             self.assertIn(b'"https://localhost/identity/v3', response.body)
             with Client(socket.AF_INET, ("127.0.0.1", int(plain))) as client:
                 client.send(request("GET", "/identity/v3"))
@@ -140,7 +140,7 @@ class Served(unittest.TestCase):
 
     def test_a_unix_socket_may_have_it_too(self):
         with Secure(listen="tls:unix:" + SHOP.path("socket")) as server:
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
 
 
 class Refused(unittest.TestCase, Refusals):
@@ -177,7 +177,7 @@ class Refused(unittest.TestCase, Refusals):
         with Secure("--request-seconds", "1") as server, server.connect() as client:
             client.send(post("q")[:-1])
             self.assertEqual(client.last_response().status, 408)
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
 
     def test_old_versions(self):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -195,7 +195,7 @@ class Refused(unittest.TestCase, Refusals):
         with self.server.raw() as client:
             client.send(b"\x16\x03\x00" + len(offer).to_bytes(2, "big") + offer)
             self.assertRegex(client.rest(), rb"^(\x15...\x02..)*$")  # alerts, at most
-        self.assertEqual(self.server.ask("GET", "/v2/ping").status, 204)
+        self.assertEqual(self.server.fetch("GET", "/v2/ping").status, 204)
 
     def test_weak_ciphers(self):
         for cipher in ("AES128-SHA", "AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA"):
@@ -213,7 +213,7 @@ class Refused(unittest.TestCase, Refusals):
                     with contextlib.suppress(ConnectionError):
                         client.send(data)
                     self.assertNotIn(b"HTTP", client.rest())
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
 
     def test_tls_where_there_is_none(self):
         with Server() as server:
@@ -223,7 +223,7 @@ class Refused(unittest.TestCase, Refusals):
                 client.send(hello())
                 response = client.rest()
                 self.assertTrue(response == b"" or b" 400 " in response, response)
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
 
     def test_garbage_behind_a_handshake(self):
         with self.server.connect() as client:
@@ -233,7 +233,7 @@ class Refused(unittest.TestCase, Refusals):
             with raw:
                 raw.sendall(b"\x17\x03\x03\x00\x20" + b"z" * 32)
             self.assertEqual(client.rest(), b"")
-        self.assertEqual(self.server.ask("GET", "/v2/ping").status, 204)
+        self.assertEqual(self.server.fetch("GET", "/v2/ping").status, 204)
 
 
 class Crowd(unittest.TestCase):
@@ -253,7 +253,7 @@ class Crowd(unittest.TestCase):
 
             def served():
                 with contextlib.suppress(OSError):
-                    return server.ask("GET", "/v2/ping").status == 204
+                    return server.fetch("GET", "/v2/ping").status == 204
                 return False
             eventually(served)
 
@@ -293,7 +293,7 @@ class Crowd(unittest.TestCase):
                 other.send(words)
                 leave(other)
             server.signal(signal.SIGCONT)
-            server.ask("GET", "/v2/ping")  # who comes behind them all
+            server.fetch("GET", "/v2/ping")  # who comes behind them all
             for other in crowd:
                 if other.socket.fileno() >= 0:
                     other.socket.recv(1)
@@ -305,7 +305,7 @@ class Crowd(unittest.TestCase):
             served = cost(server, lambda other: None)
             self.assertLess(3 * cost(server, lambda other: other.reset()), served)
             self.assertLess(3 * cost(server, lambda other: other.close()), served)
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
 
     def test_many_handshakes_at_once(self):
         with Secure() as server:
@@ -319,7 +319,7 @@ class Crowd(unittest.TestCase):
                 for other in crowd:
                     self.assertEqual(other.socket.recv(1), b"\x16")
                     other.close()
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
 
 
 class Drain(unittest.TestCase):
@@ -331,7 +331,7 @@ class Drain(unittest.TestCase):
             idle.send(request("GET", "/v2/ping"))
             self.assertEqual(idle.response().status, 204)
             client.send(post("q")[:-1])
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
             server.signal()
             server.logged("draining")
             self.assertEqual(idle.socket.recv(10), b"")  # an end in the words of TLS
@@ -346,7 +346,7 @@ class Drain(unittest.TestCase):
         with Secure("--drain-seconds", "3600") as server, server.connect() as client:
             client.send(request("POST", "/v2/queues/q/claims", b"{}",
                                 headers=("Prefer: wait=30",)))
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+            self.assertEqual(server.fetch("GET", "/v2/ping").status, 204)
             server.signal()
             self.assertEqual(client.last_response().status, 204)
             self.assertEqual(server.wait(), 0)

@@ -84,7 +84,7 @@ class Top(unittest.TestCase):
         with self.commands.terminal("top", "--q", "lat", "--sort", "name") as top:
             top.shows(r"sort: name  filter: lat\n.*\nlater .*\n\n")
 
-    def test_purge_asks_and_purges(self):
+    def test_purge_needs_a_confirmation(self):
         top = self.top()
         top.type("p")
         top.shows(r"^Delete all 2 messages of urgent\? \[y/N\]")
@@ -99,7 +99,7 @@ class Top(unittest.TestCase):
         self.assertEqual(self.server.stats("urgent")[2], 2)
 
     def test_redrive_of_the_dead_letters_of_a_queue(self):
-        response = self.server.ask("PATCH", "/v2/queues/urgent", json.dumps(
+        response = self.server.fetch("PATCH", "/v2/queues/urgent", json.dumps(
             [{"op": "add", "path": "/metadata/_max_claim_count", "value": 1},
              {"op": "add", "path": "/metadata/_dead_letter_queue", "value": "dead"}]).encode(),
             headers=["Content-Type: application/openstack-messaging-v2.0-json-patch"])

@@ -73,7 +73,7 @@ def settle(server):
     Lets the server see what was sent to it: what comes now comes later. It sleeps when it
     has, whichever thread it was for; the question lies behind all that was sent before.
     """
-    server.ask("GET", "/v2/queues?limit=1")
+    server.fetch("GET", "/v2/queues?limit=1")
     eventually(lambda: all_threads_are(server, "S"))
 
 
@@ -86,7 +86,7 @@ def put(server, queue, *values, delay=None, ttl=300):
     """Posts messages with these bodies."""
     more = {} if delay is None else {"delay": delay}
     document = {"messages": [{"body": value, "ttl": ttl, **more} for value in values]}
-    response = server.ask("POST", "/v2/queues/%s/messages" % queue, json.dumps(document).encode())
+    response = server.fetch("POST", "/v2/queues/%s/messages" % queue, json.dumps(document).encode())
     if response.status != 201:
         raise AssertionError(response)
 
@@ -95,7 +95,7 @@ def attempts(server, queue):
     """How often each message that is free was claimed; takes them out of the queue."""
     taken = []
     while True:
-        popped = messages(server.ask("DELETE", "/v2/queues/%s/messages?pop=20" % queue))
+        popped = messages(server.fetch("DELETE", "/v2/queues/%s/messages?pop=20" % queue))
         if not popped:
             return taken
         taken += [message["claim_count"] for message in popped]
@@ -118,8 +118,8 @@ class Case(unittest.TestCase):
         self.server = Server(*self.options)
         self.addCleanup(self.server.__exit__, None, None, None)
 
-    def ask(self, *args, **more):
-        return self.server.ask(*args, **more)
+    def fetch(self, *args, **more):
+        return self.server.fetch(*args, **more)
 
     def waiter(self, data):
         """A client with this request, which must be waiting."""

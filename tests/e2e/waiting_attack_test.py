@@ -50,7 +50,7 @@ class GoneWhileWaiting(Case):
             client = self.waiter(claim("q", LONG))
             put(self.server, "q", "m")
             response = self.take(client, "m")
-            self.assertEqual(self.ask("DELETE", response.headers["location"]).status, 204)
+            self.assertEqual(self.fetch("DELETE", response.headers["location"]).status, 204)
             self.assertEqual(attempts(self.server, "q"), [1])
         eventually(lambda: slots.free(4) == 3)
         settle(self.server)  # those who have just tried the places have left them
@@ -169,9 +169,9 @@ class LostResponses(Case):
 
     def test_a_claim_whose_response_is_cut_is_released_at_once_and_counted(self):
         self.fill()
-        for ask in (claim("big", limit=100), claim("big", LONG, limit=100),
+        for data in (claim("big", limit=100), claim("big", LONG, limit=100),
                     claim_any("big", wait=LONG, limit=100)):
-            client = self.slow(ask)
+            client = self.slow(data)
             self.assertIn(b"201", client.socket.recv(4096))
             self.assertEqual(self.server.stats("big"), (self.COUNT, 0, self.COUNT))
             client.reset()
@@ -187,17 +187,17 @@ class LostResponses(Case):
         self.assertTrue(answered(next_one, AT_ONCE_S))
         response = next_one.response()
         self.assertEqual(len(bodies(response)), 5)
-        self.assertEqual(self.ask("DELETE", response.headers["location"]).status, 204)
+        self.assertEqual(self.fetch("DELETE", response.headers["location"]).status, 204)
         self.assertEqual(attempts(self.server, "big"), [2] * 5 + [1] * (self.COUNT - 5))
 
     def test_a_client_that_has_gone_before_its_response_can_be_sent(self):
         """Its request lies in the kernel, as does the reset. It may be claimed and given back."""
         put(self.server, "q", 1)
-        for ask in (claim("q"), claim("q", LONG), claim("q", LONG, "v1"), claim_any("q")):
+        for data in (claim("q"), claim("q", LONG), claim("q", LONG, "v1"), claim_any("q")):
             client = self.server.connect()
             settle(self.server)
             stand_still(self.server)
-            client.send(ask)
+            client.send(data)
             client.reset()
             self.server.signal(signal.SIGCONT)
             settle(self.server)

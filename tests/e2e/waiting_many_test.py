@@ -87,10 +87,10 @@ class VeryMany(Case):
         self.assertEqual(crowd.empty_handed(), MANY)
 
     def test_all_are_answered_when_the_queue_is_deleted(self):
-        self.ask("PUT", "/v2/queues/q")
+        self.fetch("PUT", "/v2/queues/q")
         crowd = self.crowd(claim("q", LONG))
         eventually(self.is_full)
-        self.assertEqual(self.ask("DELETE", "/v2/queues/q").status, 204)
+        self.assertEqual(self.fetch("DELETE", "/v2/queues/q").status, 204)
         self.assertEqual(crowd.empty_handed(), MANY)
 
     def test_one_post_wakes_few_and_costs_little(self):
@@ -114,11 +114,11 @@ class VeryMany(Case):
         self.assertLess(time.monotonic() - begun, 10 + 20 * SANITIZED)
         return empty_handed
 
-    def test_asked_to_stop_the_server_responds_to_all(self):
+    def test_a_stop_responds_to_all(self):
         self.assertEqual(self.stop_with_all(1), MANY)
         self.server.logged("requests_cut_off=0")
 
-    def test_asked_twice_it_still_ends_well(self):
+    def test_two_stops_end_as_well_as_one(self):
         self.stop_with_all(2)
 
     def test_killed_while_the_server_stops(self):
@@ -170,7 +170,7 @@ class Exhaustion(Case):
         with Server("--max-memory", "4M") as self.server:
             body = b'{"messages":[{"body":"' + b"x" * 100000 + b'"}]}'
             for _ in range(100):
-                response = self.ask("POST", "/v2/queues/full/messages", body)
+                response = self.fetch("POST", "/v2/queues/full/messages", body)
             self.assertEqual(response.status, 503)
             client = send(self.server, claim("other", 1))
             self.assertIn(client.response().status, (204, 503))
@@ -186,7 +186,7 @@ class Exhaustion(Case):
             idle = descriptors(self.server)
             promised = int(re.search(r"max_connections=(\d+)",
                                      self.server.logged("max_connections_lowered"))[1])
-            asker = self.server.connect()
+            sender = self.server.connect()
             clients = []
             for _ in range(promised - 1):
                 clients.append(self.server.connect())
@@ -195,11 +195,11 @@ class Exhaustion(Case):
                 with self.server.connect() as knocking:
                     self.assertIn(b"HTTP/1.1 503 ", knocking.rest())
             for _ in clients:
-                asker.send(post("q"))
-                self.assertEqual(asker.response().status, 201)
+                sender.send(post("q"))
+                self.assertEqual(sender.response().status, 201)
             self.assertEqual([client.response().status for client in clients],
                              [201] * len(clients))
-            asker.close()
+            sender.close()
             for client in clients:
                 client.close()
             eventually(lambda: descriptors(self.server) <= idle)

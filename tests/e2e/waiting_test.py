@@ -21,13 +21,13 @@ from waiting import (EACH, LONG, Case, answered, applied, claim, put, send, sett
 class Ends(Case):
     """What ends the waiting."""
 
-    def together(self, prepare, ask_for):
+    def together(self, prepare, wait):
         """Has all of them wait at the same time; (queue, request, client) of each."""
         waiting = []
-        for name, ask in EACH:
+        for name, make in EACH:
             queue = name.replace(" ", "-")
             prepare(queue)
-            waiting.append((queue, ask, self.waiter(ask(queue, ask_for))))
+            waiting.append((queue, make, self.waiter(make(queue, wait))))
         return waiting
 
     def test_a_post(self):
@@ -52,13 +52,13 @@ class Ends(Case):
 
     def test_the_end_of_the_time(self):
         begun = time.monotonic()
-        for queue, ask, client in self.together(lambda _: None, 2):
+        for queue, make, client in self.together(lambda _: None, 2):
             with self.subTest(queue=queue):
                 response = client.response()
                 self.assertGreater(time.monotonic() - begun, 1.9)
                 self.assert_nothing(response)
                 self.assertEqual(applied(response), "wait=2")
-                client.send(ask(queue))  # the connection goes on
+                client.send(make(queue))  # the connection goes on
                 same = client.response()
                 self.assertEqual((response.status, response.body), (same.status, same.body))
                 self.assertIsNone(applied(same))
@@ -69,10 +69,10 @@ class FirstComeFirstServed(Case):
     WORKERS = 20
 
     def test_twenty_workers_are_served_in_their_order(self):
-        for name, ask in EACH[:5]:
+        for name, make in EACH[:5]:
             with self.subTest(request=name):
                 queue = name.replace(" ", "-")
-                one = ask(queue, LONG).replace(b"/claims ", b"/claims?limit=1 ") \
+                one = make(queue, LONG).replace(b"/claims ", b"/claims?limit=1 ") \
                     .replace(b"/claims?queue", b"/claims?limit=1&queue")
                 clients = [send(self.server, one) for _ in range(self.WORKERS)]
                 for n, client in enumerate(clients):

@@ -138,7 +138,7 @@ class Responses(Case):
             self.assertEqual(details["state"], "delayed")
             self.assertEqual(details["last_reason"], "HTTP status %d from %s: later" % (status, service.url))
             self.assertIn("The next attempt is in 40 s", runner.err.containing("does not count"))
-            self.ask("DELETE", QUEUE + "/messages/" + message, status=204)
+            self.fetch("DELETE", QUEUE + "/messages/" + message, status=204)
 
     def test_retry_after_may_be_a_date(self):
         message, runner, _ = self.run_one(
@@ -176,7 +176,7 @@ class Responses(Case):
         self.assertEqual(runner.status, 0)
         self.assertEqual(self.details(message)["last_reason"], "timed out after 1 s: " + service.url)
         self.assertEqual(self.details(message)["delivery_count"], 1)
-        self.ask("DELETE", QUEUE + "/messages/" + message, status=204)
+        self.fetch("DELETE", QUEUE + "/messages/" + message, status=204)
         self.post(2)
         runner = self.work("--grace", "0", "--http", service.url, "q")
         eventually(lambda: len(service.requests) == 2)
@@ -289,8 +289,8 @@ class BrokenUrls(Case):
         runner.err.containing(text)
         details = self.details(message)
         self.assertEqual((details["state"], details["delivery_count"]), ("ready", 0))
-        self.ask("DELETE", QUEUE + "/messages/" + message, status=204)
-        self.ask("DELETE", QUEUE, status=204)
+        self.fetch("DELETE", QUEUE + "/messages/" + message, status=204)
+        self.fetch("DELETE", QUEUE, status=204)
 
     def test_a_url_without_host_or_with_a_bad_port(self):
         self.assert_broken("http://", "cannot work: ")
@@ -342,7 +342,7 @@ class Health(Case):
         self.assertEqual(set(service.probes), {"/health?full=1"})
         self.assertEqual(len(service.requests), 1)
 
-    def test_a_failure_asks_for_the_health_before_the_next_claim(self):
+    def test_a_failure_checks_the_health_before_the_next_claim(self):
         """A proxy without its service responds with 404 or 502: that costs one attempt of one message."""
         self.limited()
         service = self.serve(lambda *_: (404, {}, b""), health=lambda number: 200 if number == 1 else 404)

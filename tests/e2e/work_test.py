@@ -160,7 +160,7 @@ class Ends(WorkCase):
         details = self.details(message)
         self.assertEqual(details["state"], "ready")
         self.assertNotIn("last_reason", details)
-        self.ask("DELETE", QUEUE + "/messages/" + message, status=204)
+        self.fetch("DELETE", QUEUE + "/messages/" + message, status=204)
         return runner
 
     def test_a_broken_command_ends_the_runner_and_harms_no_message(self):
@@ -300,7 +300,7 @@ class Lease(WorkCase):
         runner = self.work("--lease", "3", "q", "--", self.script(
             "echo $CLAIMD_CLAIM_ID\nexec sleep 1000\n"))
         eventually(lambda: runner.out.lines)
-        self.ask("DELETE", QUEUE + "/claims/" + runner.out.lines[0], status=204)
+        self.fetch("DELETE", QUEUE + "/claims/" + runner.out.lines[0], status=204)
         runner.err.containing("ended, because the lease is lost")
         runner.signal(signal.SIGKILL)
         runner.wait()
@@ -444,7 +444,7 @@ class Stopping(WorkCase):
             def do_POST(self):
                 claims.append("/claims?" in self.path)
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
-                response = real.ask(self.command, self.path, body, headers=[
+                response = real.fetch(self.command, self.path, body, headers=[
                     "%s: %s" % pair for pair in self.headers.items() if pair[0] in ("Prefer", "Content-Type")])
                 if sum(claims) == 2 and claims[-1]:
                     ended.wait(PATIENCE_S)
@@ -605,7 +605,7 @@ class Away(WorkCase):
                 server = self.bad(response)
                 runner = self.work("q", "--", "true", url=server.url)
                 for _ in range(4):
-                    self.assertTrue(server.asked.acquire(timeout=PATIENCE_S))
+                    self.assertTrue(server.requested.acquire(timeout=PATIENCE_S))
                 runner.signal()
                 self.assertEqual(runner.wait(), 0)
                 self.assertEqual(len(runner.err.lines), 1, runner.err.lines)
@@ -628,7 +628,7 @@ class Away(WorkCase):
     def test_an_idle_runner_ends_at_once_although_the_server_hangs(self):
         server = self.bad(None)
         runner = self.work("q", "--", "true", url=server.url)
-        self.assertTrue(server.asked.acquire(timeout=PATIENCE_S))
+        self.assertTrue(server.requested.acquire(timeout=PATIENCE_S))
         begun = time.monotonic()
         runner.signal()
         self.assertEqual(runner.wait(), 0)
@@ -674,7 +674,7 @@ class Scripted(http.server.BaseHTTPRequestHandler):
 
 
 class Unconfirmed(WorkCase):
-    """Results of which the server says nothing, or something else than was asked."""
+    """Responses that leave out results, or contain others than those of the request."""
 
     def run_one(self, finish, *options, command=("true",), bad_renewal=None):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scripted)

@@ -127,7 +127,7 @@ class Case(unittest.TestCase):
 class OnItsWay(Case):
     """A real server, and a worker that is a process of its own."""
 
-    def ask(self, server, method, path, document=None):
+    def fetch(self, server, method, path, document=None):
         connection = server.connect_http()
         connection.request(method, path, None if document is None else json.dumps(document),
                            {"Client-ID": PRODUCER, "X-Project-ID": PROJECT})
@@ -137,12 +137,12 @@ class OnItsWay(Case):
         return response.status, json.loads(text) if text else None
 
     def post(self, server, *bodies):
-        status, _ = self.ask(server, "POST", QUEUE + "/messages",
-                             {"messages": [{"body": body, "ttl": 3600} for body in bodies]})
+        status, _ = self.fetch(server, "POST", QUEUE + "/messages",
+                               {"messages": [{"body": body, "ttl": 3600} for body in bodies]})
         self.assertEqual(status, 201)
 
     def counts(self, server):
-        messages = self.ask(server, "GET", QUEUE + "/stats")[1]["messages"]
+        messages = self.fetch(server, "GET", QUEUE + "/stats")[1]["messages"]
         return messages["free"], messages["claimed"]
 
     def parked(self, server):
@@ -155,7 +155,7 @@ class OnItsWay(Case):
 
     def claim_of_the_worker(self, server):
         """The claim that holds the oldest message."""
-        page = self.ask(server, "GET", QUEUE + "/messages?echo=true&include_claimed=true")[1]
+        page = self.fetch(server, "GET", QUEUE + "/messages?echo=true&include_claimed=true")[1]
         claim = re.search(r"claim_id=(\w+)", page["messages"][0]["href"])[1]
         return QUEUE + "/claims/" + claim
 
@@ -236,9 +236,9 @@ class OnItsWay(Case):
             self.assertEqual(said, [("failed", "poison"), ("done", {"job": 2})] +
                              [("failed", "poison")] * 4)
             dead = "/v2/queues/mail-dead/stats"
-            eventually(lambda: self.ask(server, "GET", dead)[1]["messages"]["free"] == 1)
+            eventually(lambda: self.fetch(server, "GET", dead)[1]["messages"]["free"] == 1)
             self.assertEqual(self.counts(server), (0, 0))
-            message, = self.ask(server, "GET", "/v2/queues/mail-dead/messages?echo=true")[1]["messages"]
+            message, = self.fetch(server, "GET", "/v2/queues/mail-dead/messages?echo=true")[1]["messages"]
             self.assertEqual(message["ttl"], 1209600)
             listed = self.run_commands(server, printed("sh", 2).partition("\n")[0])
             self.assertIn('"poison"', listed)
@@ -265,20 +265,20 @@ class OnItsWay(Case):
         with Listening() as server:
             self.run_commands(server, create)
             self.post(server, {"job": 1})
-            claimed = self.ask(server, "POST", QUEUE + "/claims", {"ttl": 60})[1]["messages"][0]
+            claimed = self.fetch(server, "POST", QUEUE + "/claims", {"ttl": 60})[1]["messages"][0]
             claim = claimed["href"].partition("claim_id=")[2]
-            self.ask(server, "POST", "/claimd/queues/mail/claims/%s/finish" % claim,
-                     {"dead_letter": [claimed["id"]]})
+            self.fetch(server, "POST", "/claimd/queues/mail/claims/%s/finish" % claim,
+                       {"dead_letter": [claimed["id"]]})
             self.assertIn("1 message moved, 0 remain", self.run_commands(server, printed("sh", 2)))
             self.assertEqual(self.counts(server), (1, 0))
 
     def test_the_page_shows_the_jobs_that_wait_for_another_attempt(self):
         with Listening() as server:
             self.post(server, {"job": 1})
-            claimed = self.ask(server, "POST", QUEUE + "/claims", {"ttl": 60})[1]["messages"][0]
+            claimed = self.fetch(server, "POST", QUEUE + "/claims", {"ttl": 60})[1]["messages"][0]
             claim = claimed["href"].partition("claim_id=")[2]
-            self.ask(server, "POST", "/claimd/queues/mail/claims/%s/finish" % claim,
-                     {"release": [{"id": claimed["id"], "delay": 60, "reason": "no route"}]})
+            self.fetch(server, "POST", "/claimd/queues/mail/claims/%s/finish" % claim,
+                       {"release": [{"id": claimed["id"], "delay": 60, "reason": "no route"}]})
             self.assertRegex(self.run_commands(server, printed("sh")), " delayed .* no route ")
 
     # Claims of 12 s are renewed after 4: a test may be late by 8 s, and only then.
@@ -301,15 +301,15 @@ class OnItsWay(Case):
             self.post(server, {"job": 1}, {"job": 2})
             worker = self.worker(server)
             self.assertEqual(worker.says(), ("begun", {"job": 1}))
-            self.assertEqual(self.ask(server, "DELETE", self.claim_of_the_worker(server))[0], 204)
-            taken = self.ask(server, "POST", QUEUE + "/claims", {"ttl": 600})[1]["messages"]
+            self.assertEqual(self.fetch(server, "DELETE", self.claim_of_the_worker(server))[0], 204)
+            taken = self.fetch(server, "POST", QUEUE + "/claims", {"ttl": 600})[1]["messages"]
             worker.go_on()
             self.assertEqual(worker.says(), ("done", {"job": 1}))
             self.assertEqual(worker.says(), ("undone", {"job": 1}))
             server.logged("status=400")
             self.assertEqual(self.counts(server), (0, 2))  # still those of the other one
             for message in taken:
-                self.assertEqual(self.ask(server, "DELETE", message["href"])[0], 204)
+                self.assertEqual(self.fetch(server, "DELETE", message["href"])[0], 204)
             self.assert_stops(worker)
 
     def test_a_claim_that_is_lost_while_working_is_noticed_by_the_renewal(self):
@@ -317,7 +317,7 @@ class OnItsWay(Case):
             self.post(server, {"job": 1}, {"job": 2})
             worker = self.worker(server, ttl=12)
             self.assertEqual(worker.says(), ("begun", {"job": 1}))
-            self.assertEqual(self.ask(server, "DELETE", self.claim_of_the_worker(server))[0], 204)
+            self.assertEqual(self.fetch(server, "DELETE", self.claim_of_the_worker(server))[0], 204)
             self.assertIn("status=404", server.logged("method=PATCH"))
             worker.go_on("when the claim is lost")
             self.assertEqual(worker.says(), ("done", {"job": 1}))
@@ -353,7 +353,7 @@ class OnItsWay(Case):
             self.assertEqual(worker.stop(), (0, 'done {"job": 1}\n', ""))
             self.assertEqual(self.counts(server), (2, 0))
 
-    def test_a_worker_that_asks_for_what_is_not_allowed_says_so(self):
+    def test_a_worker_reports_a_refused_request(self):
         with Listening() as server:
             worker = self.worker(server, ttl=0)
             _, errors = worker.process.communicate(timeout=PATIENCE_S)
@@ -388,7 +388,7 @@ class Scripted:
     """A server that gives the responses it was given, one after the other."""
 
     def __init__(self, *responses):
-        self.asked = 0
+        self.requested = 0
         scripted, responses = self, list(responses)
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -396,7 +396,7 @@ class Scripted:
 
             def do_POST(self):
                 self.rfile.read(int(self.headers["Content-Length"]))
-                scripted.asked += 1
+                scripted.requested += 1
                 status, headers = responses.pop(0) if responses else (None, {})
                 if status is None:
                     self.close_connection = True  # cut, without a word
@@ -441,7 +441,7 @@ class Pauses(Case):
             worker.run("mail", 60)
         except worker.Unreachable:
             pass
-        self.assertEqual(server.asked, len(responses))  # one pause behind each
+        self.assertEqual(server.requested, len(responses))  # one pause behind each
         return worker, worker.stopping.waits
 
     def test_pauses_of_an_empty_queue_grow_to_a_limit_and_are_random(self):
@@ -456,7 +456,7 @@ class Pauses(Case):
     def test_a_busy_server_is_left_alone_as_long_as_it_says(self):
         _, waits = self.waits((503, {"Retry-After": "7"}), (503, {}), (204, {}), (204, {}))
         self.assertTrue(7 <= waits[0] <= 7.1 and 1 <= waits[1] <= 1.2, waits)
-        self.assertTrue(waits[2] <= 0.1, waits)  # the queue is asked, and is empty
+        self.assertTrue(waits[2] <= 0.1, waits)  # it claims, and the queue is empty
 
     def test_a_project_that_has_as_much_as_it_may_waits(self):
         _, waits = self.waits((429, {"Retry-After": "5"}), (204, {}), (204, {}))

@@ -14,7 +14,7 @@ ADDRESS = "127.0.0.1:8888"
 # several -w the last one counts, and a line of the document may have its own.
 WRAPPER = """
 set -euo pipefail
-said='%{stderr}asked %{method} %{url}\\nstatus %{http_code}\\n'
+said='%{stderr}sent %{method} %{url}\\nstatus %{http_code}\\n'
 curl() { command curl --no-progress-meter "$@" -w "$said"; }
 """
 
@@ -36,7 +36,7 @@ def seen_statuses(run):
 
 def seen_requests(run):
     """The requests that curl has sent in a finished run: (method, path and query)."""
-    return re.findall(r"^asked (\S+) http://[^/]+(\S*)$", run.stderr, re.M)
+    return re.findall(r"^sent (\S+) http://[^/]+(\S*)$", run.stderr, re.M)
 
 
 def at(server, text):

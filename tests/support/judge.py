@@ -1,8 +1,8 @@
-"""The judge of histories over HTTP: what producers and workers were answered, against the promises.
+"""The judge of histories over HTTP: the responses to producers and workers, against the promises.
 
 It serves redis_kill.py, journal_kill.py and fleet_test.py. The clients write down Post, Held, Wait,
-Asked and LostPop. The server acts between the request and the response, when exactly no client
-knows. A slow machine therefore makes the judge blind, but never makes a good server look wrong.
+Deletion, LostClaim and LostPop. The server acts between the request and the response, when exactly
+no client knows. A slow machine therefore makes the judge blind, but never makes a good server look wrong.
 
     lost      acknowledged, never (perhaps) deleted, and not there in the end; of those of a
               queue that is popped, more than pops without a response may have taken
@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 POPPED = "popped" # the queue of which workers pop, without claims
 LIMITED, DEAD = "limited", "dead"  # from the one, claimed too often, messages go to the other
 MOST_CLAIMS = 2
-EFFECT_S = 12     # an unanswered claim has happened within this, or never
+EFFECT_S = 12     # a claim without a response has happened within this, or never
 TICK_S = 0.001    # the server counts in whole milliseconds
 
 
@@ -47,7 +47,7 @@ class Post:
 
 @dataclass
 class Held:
-    """A message of a claim that was answered."""
+    """A message in the response to a claim."""
 
     queue: str
     body: tuple
@@ -92,8 +92,8 @@ class Wait:
 
 
 @dataclass
-class Asked:
-    """A deletion of a message, or a claim that was not answered (body: None)."""
+class Deletion:
+    """A request that deletes a message."""
 
     queue: str
     body: tuple
@@ -101,14 +101,23 @@ class Asked:
     done: float
     outcome: str
     where: str
-    ttl: float = 0
     why: str = ""
-    held: object = None  # the Held with whose claim it was asked for
+    held: object = None  # the Held whose claim the request names
+
+
+@dataclass
+class LostClaim:
+    """A claim without a response. It may hold messages."""
+
+    queue: str
+    sent: float
+    done: float
+    ttl: float
 
 
 @dataclass
 class LostPop:
-    """A pop that was not answered: it may have taken so many messages."""
+    """A pop without a response. It may have deleted so many messages."""
 
     sent: float
     done: float
@@ -124,7 +133,7 @@ class Judge:
         self.violations, self.excused = [], 0
         self.posts = {}                    # body: Post
         self.held = defaultdict(list)      # body: Held, in the order of the responses
-        self.asked = defaultdict(list)     # body: deletions
+        self.deletions = defaultdict(list)  # body: Deletion
         self.lost_claims = defaultdict(list)  # queue: claims with unknown outcome
         self.waits = defaultdict(list)     # (queue, claimd): claims that waited
         self.popped = 0                    # so many may be gone with pops without a response
@@ -135,10 +144,10 @@ class Judge:
         for worker in workers:
             for held in worker.held:
                 self.held[held.body].append(held)
-            for asked in worker.asked:
-                self.asked[asked.body].append(asked)
-            for asked in worker.lost_claims:
-                self.lost_claims[asked.queue].append(asked)
+            for deletion in worker.deletions:
+                self.deletions[deletion.body].append(deletion)
+            for claim in worker.lost_claims:
+                self.lost_claims[claim.queue].append(claim)
             for wait in worker.waits:
                 self.waits[wait.queue, wait.where].append(wait)
             self.popped += sum(pop.limit for pop in worker.lost_pops)
@@ -173,19 +182,19 @@ class Judge:
         return self.violations
 
     def _judge_message(self, body, post):
-        held, asked = self.held.get(body, []), self.asked.get(body, [])
+        held, deletions = self.held.get(body, []), self.deletions.get(body, [])
         is_there = body in self.alive
         if post.outcome == "refused" and (held or is_there):
             self._wrong("undone", body, "its post was refused")
         if post.outcome == "ok" and not is_there and body not in self.late and not any(
                 one.outcome in ("ok", "unknown") and one.sent < self.listed_at
-                for one in asked):
+                for one in deletions):
             if post.queue == POPPED and self.popped > 0:
                 self.popped -= 1
             else:
                 self._wrong("lost", body,
                             "it is not there; handed out %d times" % len(held))
-        for one in asked:
+        for one in deletions:
             if one.outcome == "ok":
                 if (is_there and one.done < self.listed_at and
                         self._is_final(one, held, self.where[body])):
@@ -195,15 +204,15 @@ class Judge:
                         self._wrong("back", body, "it was handed out after its deletion")
         if sum(one.queue == LIMITED for one in held) > MOST_CLAIMS:
             self._wrong("often", body, "%d times" % len(held))
-        for one in asked:
-            self._judge_fence(body, one, asked)
+        for one in deletions:
+            self._judge_fence(body, one, deletions)
         for i, one in enumerate(held):
             for what, text in one.wrong:
                 self._wrong(what, body, text)
             for other in held[i + 1:]:
                 self._judge_pair(body, one, other)
 
-    def _judge_fence(self, body, deletion, asked):
+    def _judge_fence(self, body, deletion, deletions):
         """A claim that is alive can delete, and a dead one deletes nothing."""
         held = deletion.held
         if held is None:
@@ -212,7 +221,7 @@ class Judge:
             self._wrong("early", body, "its deletion was refused to its holder")
         # 204 also says that it is not there: another one has deleted it, or it is a dead letter.
         if (deletion.outcome == "ok" and deletion.sent >= held.dead and held.queue != LIMITED
-                and not any(one.held is not held and one.sent < deletion.done for one in asked)):
+                and not any(one.held is not held and one.sent < deletion.done for one in deletions)):
             self._wrong("fenced", body, "it was deleted with a claim that was over")
 
     @staticmethod
@@ -321,7 +330,7 @@ class Judge:
                               at(one.sent), at(one.done), one.queue, one.where, at(one.ends),
                               one.number, one.at, one.id, "waited " if one.waits else "",
                               "; ".join(one.notes))))
-        for one in self.asked.get(body, []):
+        for one in self.deletions.get(body, []):
             lines.append((one.sent, "%s-%s deleted by %s: %s %s" % (
                 at(one.sent), at(one.done), one.where, one.outcome, one.why)))
         lines.sort()

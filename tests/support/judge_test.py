@@ -4,7 +4,7 @@
 import unittest
 from types import SimpleNamespace
 
-from judge import DEAD, LIMITED, POPPED, Asked, Held, Judge, LostPop, Post, Wait
+from judge import DEAD, LIMITED, POPPED, Deletion, Held, Judge, LostClaim, LostPop, Post, Wait
 
 END = 1000.0  # when all that is there was listed
 
@@ -26,7 +26,7 @@ def waiting(at, until, where="claimd0", queue="q"):
 
 
 def deleted(number, at, outcome="ok", queue="q", by=None):
-    return Asked(queue, (1, number), at, at + 0.1, outcome, "claimd0", held=by)
+    return Deletion(queue, (1, number), at, at + 0.1, outcome, "claimd0", held=by)
 
 
 def renewed(held_one, at, ttl=10, outcome="ok"):
@@ -40,7 +40,7 @@ def released(held_one, at, outcome="ok"):
 
 
 def lost_claim(at, ttl=10):
-    return Asked("q", None, at, at + 1, "unknown", "claimd0", ttl)
+    return LostClaim("q", at, at + 1, ttl)
 
 
 class JudgeTest(unittest.TestCase):
@@ -50,8 +50,7 @@ class JudgeTest(unittest.TestCase):
         producer = SimpleNamespace(posts=of(Post))
         worker = SimpleNamespace(held=of(Held),
                                  lost_pops=of(LostPop), waits=of(Wait),
-                                 asked=[one for one in of(Asked) if one.body is not None],
-                                 lost_claims=[one for one in of(Asked) if one.body is None])
+                                 deletions=of(Deletion), lost_claims=of(LostClaim))
         if not isinstance(there, dict):
             there = {"q": there}
         there = {queue: [((1, number), "id%d" % number) for number in numbers]

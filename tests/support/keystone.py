@@ -1,4 +1,4 @@
-"""A stand-in for Keystone v3: it knows tokens, counts what it is asked, and misbehaves on request.
+"""A stand-in for Keystone v3: it knows tokens, counts the requests, and misbehaves on request.
 
     with Keystone() as keystone:
         token = keystone.issue("p", ["member"])
@@ -29,7 +29,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     wbufsize = -1  # head and body together, or Nagle's algorithm delays the body
 
     def log_message(self, *_):
-        """Nothing: tests ask for what they want to know."""
+        """Nothing: tests call the methods for what they have to know."""
 
     def reply(self, code, document, headers=()):
         body = document if isinstance(document, bytes) else json.dumps(document).encode()
@@ -94,7 +94,7 @@ class Keystone:
         self.behave = None  # a function that responds in place of the real one
         self.catalog = []
         self._tokens = {}
-        self._asked = []
+        self._verified = []
         self._changed = threading.Condition()
         self._gates = None
         self._standing = 0
@@ -157,12 +157,12 @@ class Keystone:
     def revoke(self, token):
         del self._tokens[token]
 
-    # ---- what was asked
+    # ---- requests
 
     def questions(self, token=None):
-        """How often it was asked, about this token or about any."""
+        """Number of requests about this token, or about any."""
         with self._changed:
-            return len(self._asked) if token is None else self._asked.count(token)
+            return len(self._verified) if token is None else self._verified.count(token)
 
     def await_standing(self, count):
         """Waits until so many questions stand at the gate."""
@@ -186,7 +186,7 @@ class Keystone:
 
     def _pass_gate(self, token):
         with self._changed:
-            self._asked.append(token)
+            self._verified.append(token)
             gate = self._gates
             self._standing += gate is not None
             self._changed.notify_all()
@@ -208,7 +208,7 @@ class Keystone:
             handler.reply(200, self._tokens[token], [("X-Subject-Token", token)])
 
     def login(self, handler, wanted):
-        """Any name and password, for the project that is asked for."""
+        """Any name and password, for the project of the request."""
         scope = wanted["auth"].get("scope", {}).get("project", {})
         project = scope.get("id") or scope.get("name")
         token = self.issue(project, ["member"], catalog=self.catalog)

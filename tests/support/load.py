@@ -23,7 +23,7 @@ import threading
 import time
 from collections import Counter
 
-from judge import DEAD, LIMITED, POPPED, Asked, Held, LostPop, Post, Wait
+from judge import DEAD, LIMITED, POPPED, Deletion, Held, LostClaim, LostPop, Post, Wait
 
 PROJECT = "p"
 PATIENCE_S = 20   # for a response; the time limits of claimd are much shorter
@@ -81,7 +81,7 @@ class Client(threading.Thread):
             self.connections[front] = connection
         return self.connections[front]
 
-    def ask(self, method, target, body=None, headers=None, front=None):
+    def fetch(self, method, target, body=None, headers=None, front=None):
         """Sends a request: (outcome, status, headers, document)."""
         front = front or self.front
         try:
@@ -148,7 +148,7 @@ class Producer(Client):
         body = {"messages": [{"body": [*one, filler] if filler else one, "ttl": 3600}
                              for one in bodies]}
         sent = time.monotonic()
-        outcome, _, _, _ = self.ask("POST", queue + "/messages", body)
+        outcome, _, _, _ = self.fetch("POST", queue + "/messages", body)
         done = time.monotonic()
         self.posts.append(Post(queue, bodies, sent, done, outcome, self.front.name))
         self.load.record_outcome(self.front, queue, outcome, done)
@@ -158,7 +158,7 @@ class Producer(Client):
 class Worker(Client):
     def __init__(self, load, number, front):
         super().__init__(load, number, front)
-        self.held, self.asked, self.lost_claims, self.lost_pops = [], [], [], []
+        self.held, self.deletions, self.lost_claims, self.lost_pops = [], [], [], []
         self.waits = []
         self.count = 0
 
@@ -172,7 +172,7 @@ class Worker(Client):
         """Pops messages. If the response is lost, the messages may be lost."""
         limit = self.dice.randint(1, LIMIT)
         sent = time.monotonic()
-        outcome, _, _, document = self.ask("DELETE", "%s/messages?pop=%d" % (queue, limit))
+        outcome, _, _, document = self.fetch("DELETE", "%s/messages?pop=%d" % (queue, limit))
         done = time.monotonic()
         self.load.record_outcome(self.front, queue, outcome, None)
         if outcome == "unknown":
@@ -183,7 +183,7 @@ class Worker(Client):
             body = tuple(message["body"][:2])
             self.held.append(Held(queue, body, message["id"], 0, 0, sent, done, math.inf,
                                   self.front.name))
-            self.asked.append(Asked(queue, body, sent, done, outcome, self.front.name))
+            self.deletions.append(Deletion(queue, body, sent, done, outcome, self.front.name))
         self.count += len(document["messages"])
         if not document["messages"]:
             time.sleep(PAUSE_S)
@@ -197,14 +197,13 @@ class Worker(Client):
         waits = self.dice.random() < wait
         headers = {"Prefer": "wait=1"} if waits else None
         sent = time.monotonic()
-        outcome, status, headers, document = self.ask(
+        outcome, status, headers, document = self.fetch(
             "POST", "%s/claims?limit=%d" % (queue, limit), {"ttl": ttl, "grace": 60}, headers)
         done = time.monotonic()
         if waits:
             self.waits.append(Wait(queue, sent, done, self.front.name))
         if outcome == "unknown":
-            self.lost_claims.append(Asked(queue, None, sent, done, outcome, self.front.name,
-                                          ttl, str(document)))
+            self.lost_claims.append(LostClaim(queue, sent, done, ttl))
         self.load.record_outcome(self.front, queue, outcome, done if status == 201 else None)
         if status != 201:
             if status == 204:
@@ -230,7 +229,7 @@ class Worker(Client):
     def renew(self, location, mine):
         ttl = self.dice.choice(self.load.ttls)
         sent = time.monotonic()
-        outcome = self.ask("PATCH", location, {"ttl": ttl, "grace": 60})[0]
+        outcome = self.fetch("PATCH", location, {"ttl": ttl, "grace": 60})[0]
         done = time.monotonic()
         for held in mine:
             held.renewed(sent, done, ttl, outcome)
@@ -239,7 +238,7 @@ class Worker(Client):
 
     def release(self, location, mine):
         sent = time.monotonic()
-        outcome = self.ask("DELETE", location)[0]
+        outcome = self.fetch("DELETE", location)[0]
         for held in mine:
             held.released(sent, outcome)
             held.notes.append("released at %.3f: %s" % (sent - self.load.begun, outcome))
@@ -259,11 +258,11 @@ class Worker(Client):
         if self.dice.random() < CROSSING:
             front = self.dice.choice(self.load.fronts)
         sent = time.monotonic()
-        outcome, _, _, document = self.ask("DELETE", target, front=front)
+        outcome, _, _, document = self.fetch("DELETE", target, front=front)
         done = time.monotonic()
         for held in mine:
-            self.asked.append(Asked(held.queue, held.body, sent, done, outcome,
-                                    front.name, why=str(document or ""), held=held))
+            self.deletions.append(Deletion(held.queue, held.body, sent, done, outcome,
+                                           front.name, why=str(document or ""), held=held))
         self.load.record_outcome(self.front, mine[0].queue, outcome, done)
         if outcome == "ok":
             self.count += len(mine)
@@ -337,7 +336,7 @@ class Reader(Client):
         """Repeats a request until its outcome is ok: (status, headers, document)."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            outcome, status, headers, document = self.ask(method, target, body)
+            outcome, status, headers, document = self.fetch(method, target, body)
             if outcome == "ok":
                 return status, headers, document
             if time.monotonic() > deadline:

@@ -45,7 +45,7 @@ OPTIONS = {
 
 
 def load_all(parts):
-    """{requirement: {file name: document}} of all transcripts, or of those asked for."""
+    """{requirement: {file name: document}} of all transcripts, or of the chosen ones."""
     groups = {}
     for path in sorted(glob.glob(os.path.join(HERE, "transcripts", "*.json"))):
         name = os.path.basename(path)

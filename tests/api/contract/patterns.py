@@ -199,7 +199,7 @@ def normal_href(text):
     """The link with its query parameters in one order, for comparison.
 
     The original puts include_delayed=true into links on its own account; claimd repeats
-    what was asked. The transcripts were recorded from the original, so it does not count.
+    the request. The transcripts were recorded from the original, so it does not count.
     """
     path, mark, query = text.partition("?")
     return path + mark + "&".join(sorted(

@@ -60,7 +60,7 @@ class Client:
 
 
 def build_request(request, defaults, variables):
-    """The method, path, headers and body that a step asks for."""
+    """The method, path, headers and body of the request in a step."""
     headers = dict(defaults)
     headers.update(request.get("headers", {}))
     body = None

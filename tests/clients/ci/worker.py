@@ -20,14 +20,14 @@ class Late(Exception):
     """The claim is over: its messages go to another worker."""
 
 
-def insist(ask):
-    """Asks again when the response is lost: whatever is asked here may be done twice."""
+def insist(send):
+    """Sends the request again if the response is lost. All requests here may be done twice."""
     for _ in range(ATTEMPTS - 1):
         try:
-            return ask()
+            return send()
         except requests.ConnectionError:
             pass
-    return ask()
+    return send()
 
 
 class Worker:

@@ -307,7 +307,7 @@ class Pack(unittest.TestCase):
         self.assertEqual(owned, {journal.lstrip("/"): "0o750"})
         self.assertEqual([e.name for e in files.getmembers() if not e.issym() and e.mode & 0o022], [])
 
-    def test_image_asks_for_its_health_where_it_listens(self):
+    def test_image_checks_its_health_where_it_listens(self):
         config, _ = self.image()
         kind, program, *words = config["Healthcheck"]["Test"]
         self.assertEqual((kind, [program]), ("CMD", config["Entrypoint"]))

@@ -3,7 +3,7 @@
 
     recipes_test.py FOLDER
 
-FOLDER has the files of scripts/release. They take the place of the published ones: pip finds the wheel there, npm asks
+FOLDER has the files of scripts/release. They take the place of the published ones: pip finds the wheel there, npm uses
 a registry on the loopback, and the addresses of the pages are those of local files. Needs root.
 """
 
@@ -22,7 +22,7 @@ del sys.argv[1:]
 from bare_debian import NODE_TEST, PYTEST, TOP, machines  # noqa: E402
 
 PACKAGE = """{"name": "project", "version": "1.0.0", "private": true, "scripts": {"test": "node --test"}}"""
-# The published packages of node. npm asks for the document of a package, then for its archive.
+# The published packages of node. npm fetches the document of a package, then for its archive.
 REGISTRY = r'''
 import http.server, json, os, re, tarfile, urllib.parse
 class Registry(http.server.BaseHTTPRequestHandler):

@@ -61,7 +61,7 @@ class Server(Daemon):
             connection.close()
         return response.status, json.loads(text) if text else None, dict(response.getheaders())
 
-    def ask(self, *words, **more):
+    def fetch(self, *words, **more):
         """The document of a response of success."""
         status, document, _ = self.request(*words, **more)
         if status >= 300:
@@ -71,18 +71,18 @@ class Server(Daemon):
     def post(self, queue, *bodies, ttl=14 * DAY_S, delay=None, version="v2", **more):
         messages = [{"body": body, "ttl": ttl, **({} if delay is None else {"delay": delay})}
                     for body in bodies]
-        document = self.ask("POST", "/%s/queues/%s/messages" % (version, queue),
-                            messages if version == "v1" else {"messages": messages}, **more)
+        document = self.fetch("POST", "/%s/queues/%s/messages" % (version, queue),
+                              messages if version == "v1" else {"messages": messages}, **more)
         return [path.rsplit("/", 1)[1] for path in document["resources"]]
 
     def claim(self, queue, limit=1, ttl=12 * 3600, grace=600, **more):
         """The id of a claim, and those of its messages."""
-        claimed = self.ask("POST", "/v2/queues/%s/claims?limit=%d" % (queue, limit),
-                           {"ttl": ttl, "grace": grace}, **more)["messages"]
+        claimed = self.fetch("POST", "/v2/queues/%s/claims?limit=%d" % (queue, limit),
+                             {"ttl": ttl, "grace": grace}, **more)["messages"]
         return claimed[0]["href"].rsplit("=", 1)[1], [one["href"].split("/")[-1].split("?")[0] for one in claimed]
 
     def finish(self, queue, claim, **body):
-        return self.ask("POST", "/claimd/queues/%s/claims/%s/finish" % (queue, claim), body)
+        return self.fetch("POST", "/claimd/queues/%s/claims/%s/finish" % (queue, claim), body)
 
 
 def protect(folder):
@@ -102,7 +102,7 @@ class Hook(http.server.BaseHTTPRequestHandler):
 
 
 def write_queues(server):
-    server.ask("PUT", "/v2/queues/jobs", {
+    server.fetch("PUT", "/v2/queues/jobs", {
         "_max_claim_count": 2, "_dead_letter_queue": "jobs-dead", "_dead_letter_queue_messages_ttl": 10 * DAY_S,
         "_default_message_ttl": 7 * DAY_S, "_default_claim_ttl": 3600, "_default_claim_grace": 120,
         "_max_messages_post_size": 100000, "team": "blue", "nested": {"list": [1, 2.5, None, True]}})
@@ -120,33 +120,33 @@ def write_queues(server):
         server.finish("jobs", claim, release=[{"id": ids[0], "reason": "it failed again"}])
     claim, ids = server.claim("jobs", limit=2, client=OTHER_CLIENT, Idempotency_Key="a-key-of-a-claim")
     server.advance(1000)
-    server.ask("PATCH", "/v2/queues/jobs/claims/" + claim, {"ttl": 40000, "grace": 500})
-    server.ask("DELETE", "/v2/queues/jobs/messages/%s?claim_id=%s" % (ids[0], claim))
-    server.ask("PATCH", "/v2/queues/jobs", [{"op": "replace", "path": "/metadata/team", "value": "red"}],
-               Content_Type="application/openstack-messaging-v2.0-json-patch")
+    server.fetch("PATCH", "/v2/queues/jobs/claims/" + claim, {"ttl": 40000, "grace": 500})
+    server.fetch("DELETE", "/v2/queues/jobs/messages/%s?claim_id=%s" % (ids[0], claim))
+    server.fetch("PATCH", "/v2/queues/jobs", [{"op": "replace", "path": "/metadata/team", "value": "red"}],
+                 Content_Type="application/openstack-messaging-v2.0-json-patch")
 
-    server.ask("PUT", "/v2/queues/secret", {"_enable_encrypt_messages": True})
+    server.fetch("PUT", "/v2/queues/secret", {"_enable_encrypt_messages": True})
     server.post("secret", {"password": "open sesame"}, "second")
     server.claim("secret")
-    server.ask("PUT", "/v2/queues/paused", {})
+    server.fetch("PUT", "/v2/queues/paused", {})
     server.post("paused", "waits")
-    server.ask("POST", "/claimd/queues/paused/pause", {"claims": True, "posts": True})
-    server.ask("PUT", "/v2/queues/memory", {"_persistence": "memory"})
+    server.fetch("POST", "/claimd/queues/paused/pause", {"claims": True, "posts": True})
+    server.fetch("PUT", "/v2/queues/memory", {"_persistence": "memory"})
     server.post("memory", "lost at a restart")
     server.post("gone", "with its queue")
-    server.ask("DELETE", "/v2/queues/gone")
+    server.fetch("DELETE", "/v2/queues/gone")
     server.post("purged", 1, 2)
-    server.ask("POST", "/v2/queues/purged/purge", {"resource_types": ["messages"]})
+    server.fetch("POST", "/v2/queues/purged/purge", {"resource_types": ["messages"]})
     server.post("popped", 1, 2, 3)
-    server.ask("DELETE", "/v2/queues/popped/messages?pop=2", Idempotency_Key="a-key-of-a-pop")
+    server.fetch("DELETE", "/v2/queues/popped/messages?pop=2", Idempotency_Key="a-key-of-a-pop")
     server.post("jobs", "of another project", project="other")
 
 
 def write_old_versions(server):
-    server.ask("PUT", "/v1/queues/old", {})
-    server.ask("PUT", "/v1/queues/old/metadata", {"since": "version 1"})
+    server.fetch("PUT", "/v1/queues/old", {})
+    server.fetch("PUT", "/v1/queues/old/metadata", {"since": "version 1"})
     server.post("old", {"v": 1}, version="v1")
-    server.ask("PUT", "/v1.1/queues/older", {"since": "version 1.1"})
+    server.fetch("PUT", "/v1.1/queues/older", {"since": "version 1.1"})
     server.post("older", {"v": 1.1}, version="v1.1")
 
 
@@ -154,23 +154,23 @@ def write_subscriptions(server, hook):
     address = "http://127.0.0.1:%d/" % hook.server_port
 
     def subscribe(where, name, **more):
-        return server.ask("POST", "/v2/%s/subscriptions" % where,
-                          {"subscriber": address + name, "ttl": 30 * DAY_S, **more})["subscription_id"]
+        return server.fetch("POST", "/v2/%s/subscriptions" % where,
+                            {"subscriber": address + name, "ttl": 30 * DAY_S, **more})["subscription_id"]
 
     subscribe("queues/hooks", "first", options={"_retry_policy": {"retries_with_no_delay": 1}, "mine": [1]})
-    server.ask("DELETE", "/v2/queues/hooks/subscriptions/" + subscribe("queues/hooks", "gone"))
-    server.ask("PUT", "/v2/topics/news", {"about": "releases"})
+    server.fetch("DELETE", "/v2/queues/hooks/subscriptions/" + subscribe("queues/hooks", "gone"))
+    server.fetch("PUT", "/v2/topics/news", {"about": "releases"})
     confirmed = subscribe("topics/news", "confirmed")
-    server.ask("PUT", "/v2/topics/news/subscriptions/%s/confirm" % confirmed, {"confirmed": True})
+    server.fetch("PUT", "/v2/topics/news/subscriptions/%s/confirm" % confirmed, {"confirmed": True})
     server.post("hooks", "delivered")
     if not hook.notified.wait(PATIENCE_S):
         raise RuntimeError("no notification came")
-    while server.ask("GET", "/claimd/queues/hooks/subscriptions")["subscriptions"][0]["delivered"] == 0:
+    while server.fetch("GET", "/claimd/queues/hooks/subscriptions")["subscriptions"][0]["delivered"] == 0:
         pass
     hook.shutdown()
     hook.server_close()
     server.post("hooks", "not delivered")
-    server.ask("POST", "/v2/topics/news/messages", {"messages": [{"body": "0.2.0", "ttl": 14 * DAY_S}]})
+    server.fetch("POST", "/v2/topics/news/messages", {"messages": [{"body": "0.2.0", "ttl": 14 * DAY_S}]})
 
 
 def write_journal(build, folder):
@@ -183,7 +183,7 @@ def write_journal(build, folder):
             write_queues(server)
             write_old_versions(server)
         with Server(testd, folder, *options, now_ms=NOW_MS - 1000) as server:  # a second segment
-            server.ask("POST", "/claimd/queues/jobs-dead/redrive", {"limit": 1})
+            server.fetch("POST", "/claimd/queues/jobs-dead/redrive", {"limit": 1})
             server.post("jobs", {"still": "delayed"}, delay=900)
             claimd(build, "load", "--url", server.url, input="".join(json.dumps(line) + "\n" for line in (
                 {"claimd": "dump", "version": 1},
@@ -220,18 +220,18 @@ def exchanges(server):
     details = {"Prefer": "details"}
     yield exchange(server, "GET", "/claimd/queues?sort=name&limit=1000")
     for kind in ("queues", "topics"):
-        for item in server.ask("GET", "/v2/%s?limit=20" % kind)[kind]:
+        for item in server.fetch("GET", "/v2/%s?limit=20" % kind)[kind]:
             path = "/%s/%s" % (kind, item["name"])
             yield exchange(server, "GET", "/v2" + path)
             yield exchange(server, "GET", "/v2%s/stats" % path)
-            if server.ask("GET", "/v2%s/subscriptions" % path)["subscriptions"]:
+            if server.fetch("GET", "/v2%s/subscriptions" % path)["subscriptions"]:
                 yield exchange(server, "GET", "/v2%s/subscriptions" % path)
                 yield exchange(server, "GET", "/claimd%s/subscriptions" % path)
             yield exchange(server, "GET", "/v2%s/messages?echo=true&include_claimed=true&include_delayed=true&"
                            "limit=20" % path, **details)
             if kind == "queues":
                 yield exchange(server, "GET", "/claimd%s/messages" % path)
-                for claim in server.ask("GET", "/claimd%s/claims" % path)["claims"]:
+                for claim in server.fetch("GET", "/claimd%s/claims" % path)["claims"]:
                     yield exchange(server, "GET", "/v2%s/claims/%s" % (path, claim["id"]))
                 yield exchange(server, "GET", "/claimd%s/claims" % path)
     for path in ("v2/queues/jobs", "claimd/queues/jobs"):

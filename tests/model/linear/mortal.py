@@ -36,7 +36,7 @@ class Killed:
 
 
 def check(command, restart):
-    """Exit status and output of LINEAR; whenever it asks for that, restart() is called."""
+    """Exit status and output of LINEAR; whenever it requests that, restart() is called."""
     output = []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:

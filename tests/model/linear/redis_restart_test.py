@@ -3,7 +3,7 @@
 
     redis_restart_test.py CLAIMD LINEAR [SEED...]
 
-Whenever LINEAR asks for it, the Redis gets SIGKILL, or both servers at once, in turn, and is
+Whenever LINEAR requests it, the Redis gets SIGKILL, or both servers at once, in turn, and is
 started again, on the same files and ports. Requests whose outcome is unknown have happened or
 not. With a file that is synced all histories must be good; without one a history must be
 refused. LINEAR_ROUNDS and LINEAR_KILLS are as in restart_test.py.

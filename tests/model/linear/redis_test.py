@@ -3,7 +3,7 @@
 
     redis_test.py CLAIMD LINEAR [SEED...]
 
-Half of the workers ask one server, half the other, as if they were one. LINEAR_ROUNDS sets how
+Half of the workers send to one server, half to the other, as if they were one. LINEAR_ROUNDS sets how
 many rounds a seed has.
 """
 

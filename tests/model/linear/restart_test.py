@@ -3,8 +3,8 @@
 
     restart_test.py CLAIMD LINEAR [SEED...]
 
-Starts CLAIMD with a journal and lets LINEAR record and check histories; whenever LINEAR asks
-for it, the server gets SIGKILL and is started again, on the same directory and port. With a
+Starts CLAIMD with a journal and lets LINEAR record and check histories; whenever LINEAR requests
+it, the server gets SIGKILL and is started again, on the same directory and port. With a
 journal all histories must be good; without one a history must be refused, or the checker has
 looked at nothing. LINEAR_ROUNDS sets how many rounds a seed has, LINEAR_KILLS how often the
 server dies in each.
