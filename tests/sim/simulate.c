@@ -108,7 +108,7 @@ repeats_itself(const struct plan *plan, uint64_t seed, const struct outcome *fir
     run_plan(plan, &run, &again);
     if (again.digest == first->digest)
         return true;
-    printf("seed %" PRIu64 ": the same plan was answered differently\n", seed);
+    printf("seed %" PRIu64 ": the same plan had other responses\n", seed);
     return false;
 }
 
@@ -171,7 +171,7 @@ main(int argc, char **argv)
     if (o.metrics)
         tally_print(&total.tally, stdout);
     print_metrics(&o, &total, clock_stopwatch_ns() - start_ns);
-    if (o.seeds >= ENOUGH && !sometimes_report("simulate", stdout) && o.common)
+    if (o.seeds >= ENOUGH && !sometimes_report("sim/seeds", stdout) && o.common)
         return 1;
     return 0;
 }

@@ -10,21 +10,21 @@ _Atomic uint64_t sometimes_counts[SOMETIMES_COUNT];
 enum rarity { COMMON, RARE };
 
 static const struct {
-    const char *name, *program, *state;
+    const char *name, *test, *state;
     enum rarity rarity;
 } states[SOMETIMES_COUNT] = {
-#define SOMETIMES_ROW(name, program, rarity, state) {#name, #program, state, rarity},
+#define SOMETIMES_ROW(name, test, rarity, state) {#name, test, state, rarity},
     SOMETIMES_LIST(SOMETIMES_ROW)
 #undef SOMETIMES_ROW
 };
 
 bool
-sometimes_report(const char *program, FILE *out)
+sometimes_report(const char *test, FILE *out)
 {
     bool all = true;
 
     for (int i = 0; i < SOMETIMES_COUNT; i++) {
-        if (strcmp(states[i].program, program) != 0 || sometimes_counts[i] > 0)
+        if (strcmp(states[i].test, test) != 0 || sometimes_counts[i] > 0)
             continue;
         fprintf(out, "never reached%s: %s: %s\n",
                 states[i].rarity == COMMON ? ", but common" : "", states[i].name,

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /*
- * Prints the states that this program must reach and has not. False: one of them is
+ * Prints the states that this test of ctest must reach and has not. False: one of them is
  * common. NULL in a program that counts nothing.
  */
-__attribute__((weak)) bool sometimes_report(const char *program, FILE *out);
+__attribute__((weak)) bool sometimes_report(const char *test, FILE *out);
 
 #endif

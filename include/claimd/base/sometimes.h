@@ -2,9 +2,9 @@
  * sometimes: rare states that the tests must reach.
  *
  * SOMETIMES(NAME) marks a place in the source where such a state is. The list below says
- * what the state is, and which test program must reach it. tests/CMakeLists.txt compiles
- * the marked files once more with CLAIMD_SOMETIMES for these programs, and
- * tests/support/sometimes.h reports what was not reached.
+ * what the state is, and which test of ctest must reach it. tests/CMakeLists.txt compiles
+ * the marked files once more with CLAIMD_SOMETIMES for these tests, and
+ * tests/support/sometimes.h reports the states that were not reached.
  *
  *   Cost     nothing: without CLAIMD_SOMETIMES a mark is an expression without code
  *   State    claimd has no global mutable state, and the marks do not change that. The
@@ -16,123 +16,139 @@
 #define CLAIMD_BASE_SOMETIMES_H
 
 /*
- * X(name, program, class, state)
+ * X(name, test, class, state)
  *
- * The program is a target of tests/. COMMON: its run in scripts/test must reach the
- * state. RARE: a long run by hand should (scripts/simulate).
+ * COMMON: the test must reach the state in scripts/test. RARE: a long run by hand should
+ * (scripts/simulate).
  */
 #define SOMETIMES_LIST(X)                                                                \
     /* ds */                                                                             \
-    X(WHEEL_CASCADES, simulate, COMMON, "several deadlines of one slot move down")       \
-    X(WHEEL_ENDS_EARLY, simulate, COMMON, "a slot has more deadlines than the budget")   \
+    X(WHEEL_CASCADES, "sim/seeds", COMMON, "several deadlines of one slot move down")    \
+    X(WHEEL_ENDS_EARLY, "sim/seeds", COMMON,                                             \
+      "a slot has more deadlines than the budget")                                       \
     /* engine: messages and claims */                                                    \
-    X(KEY_ENDS_LATE, simulate, COMMON, "an operation finds a key that has ended")        \
-    X(POST_CUT, simulate, COMMON, "memory ends in the middle of a batch of posts")       \
-    X(POST_NOT_LOGGED, simulate, COMMON, "the log refuses a post that has its memory")   \
-    X(NEW_QUEUE_DISCARDED, simulate, COMMON, "a post to a new queue fails")              \
-    X(CLAIM_GROWS, simulate, COMMON,                                                     \
+    X(KEY_ENDS_LATE, "sim/seeds", COMMON, "an operation finds a key that has ended")     \
+    X(POST_CUT, "sim/seeds", COMMON, "memory ends in the middle of a batch of posts")    \
+    X(POST_NOT_LOGGED, "sim/seeds", COMMON,                                              \
+      "the log refuses a post that has its memory")                                      \
+    X(NEW_QUEUE_DISCARDED, "sim/seeds", COMMON, "a post to a new queue fails")           \
+    X(CLAIM_GROWS, "sim/seeds", COMMON,                                                  \
       "a claim finds more messages than it has space for")                               \
-    X(CLAIM_RENEWED_LAST, simulate, RARE, "renewed in the last millisecond")             \
-    X(CLAIM_UNSEEN, simulate, COMMON, "a claim is undone, since no byte of it was sent") \
-    X(DELETE_TOO_LATE, simulate, COMMON, "a delete names only claims that have ended")   \
-    X(CLAIM_OF_PURGED, simulate, COMMON, "a claim ends after its queue was purged")      \
-    X(EXPIRES_PURGED, simulate, COMMON, "a message expires between purge and free")      \
-    X(EXPIRY_SLICED, simulate, COMMON, "an operation expires a second slice")            \
+    X(CLAIM_RENEWED_LAST, "sim/seeds", RARE, "renewed in the last millisecond")          \
+    X(CLAIM_UNSEEN, "sim/seeds", COMMON,                                                 \
+      "a claim is undone, since no byte of it was sent")                                 \
+    X(DELETE_TOO_LATE, "sim/seeds", COMMON,                                              \
+      "a delete names only claims that have ended")                                      \
+    X(CLAIM_OF_PURGED, "sim/seeds", COMMON, "a claim ends after its queue was purged")   \
+    X(EXPIRES_PURGED, "sim/seeds", COMMON, "a message expires between purge and free")   \
+    X(EXPIRY_SLICED, "sim/seeds", COMMON, "an operation expires a second slice")         \
     /* engine: dead letters */                                                           \
-    X(LETTER_REFUSED, simulate, RARE, "a move of dead letters is undone")                \
-    X(LETTER_DISK_FULL, simulate, RARE, "the disk is full in a move of dead letters")    \
-    X(LETTER_QUEUE_UNDONE, simulate, RARE, "likewise, with a new dead-letter queue")     \
-    X(LETTER_MAKES_QUEUE, simulate, COMMON, "a move creates the dead-letter queue")      \
-    X(LETTER_AGAIN, simulate, RARE, "a dead letter moves a second time")                 \
-    X(LETTER_SHARD_BELOW, simulate, COMMON, "the target's lock must be taken first")     \
-    X(LETTER_NOT_AT_ONCE, simulate, RARE,                                                \
+    X(LETTER_REFUSED, "sim/seeds", RARE, "a move of dead letters is undone")             \
+    X(LETTER_DISK_FULL, "sim/seeds", RARE, "the disk is full in a move of dead letters") \
+    X(LETTER_QUEUE_UNDONE, "sim/seeds", RARE, "likewise, with a new dead-letter queue")  \
+    X(LETTER_MAKES_QUEUE, "sim/seeds", COMMON, "a move creates the dead-letter queue")   \
+    X(LETTER_AGAIN, "sim/seeds", RARE, "a dead letter moves a second time")              \
+    X(LETTER_SHARD_BELOW, "sim/seeds", COMMON, "the target's lock must be taken first")  \
+    X(LETTER_NOT_AT_ONCE, "sim/seeds", RARE,                                             \
       "a dead letter cannot move when its claim expires")                                \
-    X(FINISH_KEEPS_EXHAUSTED, simulate, RARE, "likewise when a finish releases it")      \
-    X(LETTER_BLOCKS_CLAIM, simulate, RARE, "a claim ends before a stuck dead letter")    \
+    X(FINISH_KEEPS_EXHAUSTED, "sim/seeds", RARE, "likewise when a finish releases it")   \
+    X(LETTER_BLOCKS_CLAIM, "sim/seeds", RARE, "a claim ends before a stuck dead letter") \
     /* engine: finish, redrive, keys */                                                  \
-    X(FINISH_NOT_HELD, simulate, COMMON, "an atomic finish of a message not held now")   \
-    X(FINISH_SPANS, simulate, COMMON, "a finish changes queues of three shards")         \
-    X(FINISH_SHARD_BELOW, simulate, COMMON,                                              \
+    X(FINISH_NOT_HELD, "sim/seeds", COMMON,                                              \
+      "an atomic finish of a message not held now")                                      \
+    X(FINISH_SPANS, "sim/seeds", COMMON, "a finish changes queues of three shards")      \
+    X(FINISH_SHARD_BELOW, "sim/seeds", COMMON,                                           \
       "its dead-letter queue must be locked first")                                      \
-    X(FINISH_MAKES_QUEUE, simulate, COMMON, "a post of a finish creates its queue")      \
-    X(FINISH_MOVES_AND_POSTS, simulate, COMMON,                                          \
+    X(FINISH_MAKES_QUEUE, "sim/seeds", COMMON, "a post of a finish creates its queue")   \
+    X(FINISH_MOVES_AND_POSTS, "sim/seeds", COMMON,                                       \
       "a finish posts to the queue that gets its dead letters")                          \
-    X(FINISH_UNDONE, simulate, COMMON, "a finish fails after it has reserved a post")    \
-    X(FINISH_DISK_FULL, simulate, RARE, "the full disk has no space for a finish")       \
-    X(FINISH_BEYOND_LOG, unit_journal_journal_test, COMMON,                              \
+    X(FINISH_UNDONE, "sim/seeds", COMMON, "a finish fails after it has reserved a post") \
+    X(FINISH_DISK_FULL, "sim/seeds", RARE, "the full disk has no space for a finish")    \
+    X(FINISH_BEYOND_LOG, "unit/journal/journal_test", COMMON,                            \
       "a finish is larger than a frame")                                                 \
-    X(RETRY_OUTLIVES, simulate, COMMON, "a delay would make a life too long")            \
-    X(REDRIVE_MAKES_QUEUE, simulate, COMMON, "the target of a redrive was deleted")      \
-    X(REDRIVE_REFUSED, simulate, RARE, "a redrive is undone")                            \
-    X(KEY_CLAIM_ENDED, simulate, COMMON, "a key is repeated after the end of its claim") \
-    X(KEYS_FULL, simulate, COMMON, "there are as many keys as may be")                   \
-    X(KEY_UNUSED, simulate, RARE, "an operation fails after it has made its key")        \
+    X(RETRY_OUTLIVES, "sim/seeds", COMMON, "a delay would make a life too long")         \
+    X(REDRIVE_MAKES_QUEUE, "sim/seeds", COMMON, "the target of a redrive was deleted")   \
+    X(REDRIVE_REFUSED, "sim/seeds", RARE, "a redrive is undone")                         \
+    X(KEY_CLAIM_ENDED, "sim/seeds", COMMON,                                              \
+      "a key is repeated after the end of its claim")                                    \
+    X(KEYS_FULL, "sim/seeds", COMMON, "there are as many keys as may be")                \
+    X(KEY_UNUSED, "sim/seeds", RARE, "an operation fails after it has made its key")     \
     /* engine: waiters */                                                                \
-    X(QUEUE_GONE_WAITED, simulate, COMMON, "a queue is deleted while requests wait")     \
-    X(WAITER_LEAVES_WOKEN, simulate, COMMON, "a waiter leaves while it is being woken")  \
-    X(WAITER_WOKEN_TWICE, simulate, COMMON, "more arrives for a waiter that is woken")   \
-    X(WAITER_OF_GONE, store_waiting_test, COMMON,                                        \
+    X(QUEUE_GONE_WAITED, "sim/seeds", COMMON, "a queue is deleted while requests wait")  \
+    X(WAITER_LEAVES_WOKEN, "sim/seeds", COMMON,                                          \
+      "a waiter leaves while it is being woken")                                         \
+    X(WAITER_WOKEN_TWICE, "sim/seeds", COMMON,                                           \
+      "more arrives for a waiter that is woken")                                         \
+    X(WAITER_OF_GONE, "store/waiting_test", COMMON,                                      \
       "a waiter retries before it hears of the delete")                                  \
     /* engine: subscriptions */                                                          \
-    X(DELIVERY_EXPIRED, simulate, COMMON, "a message expires before its delivery")       \
-    X(DELIVERY_ORPHANED, simulate, COMMON, "a delivery ends after its subscription")     \
-    X(FEED_DROPS, simulate, COMMON, "a feed drops the oldest message")                   \
-    X(SUBSCRIPTION_ENDS_DUE, simulate, RARE, "a subscription ends while one is due")     \
-    X(CURSOR_NOT_LOGGED, simulate, RARE, "the log refuses the progress of a subscriber") \
+    X(DELIVERY_EXPIRED, "sim/seeds", COMMON, "a message expires before its delivery")    \
+    X(DELIVERY_ORPHANED, "sim/seeds", COMMON, "a delivery ends after its subscription")  \
+    X(FEED_DROPS, "sim/seeds", COMMON, "a feed drops the oldest message")                \
+    X(SUBSCRIPTION_ENDS_DUE, "sim/seeds", RARE, "a subscription ends while one is due")  \
+    X(CURSOR_NOT_LOGGED, "sim/seeds", RARE,                                              \
+      "the log refuses the progress of a subscriber")                                    \
     /* journal: commits */                                                               \
-    X(LOG_REFUSES_LOST, simulate, COMMON, "a change after the journal has failed")       \
-    X(LOG_REFUSES_SLOW, simulate, COMMON, "more waits for the disk than may")            \
-    X(LOG_REFUSES_FULL, simulate, COMMON,                                                \
+    X(LOG_REFUSES_LOST, "sim/seeds", COMMON, "a change after the journal has failed")    \
+    X(LOG_REFUSES_SLOW, "sim/seeds", COMMON, "more waits for the disk than may")         \
+    X(LOG_REFUSES_FULL, "sim/seeds", COMMON,                                             \
       "a change that the full disk has no space for")                                    \
-    X(FRAME_SPLITS, simulate, COMMON, "a commit needs a second frame")                   \
-    X(SECOND_FRAME_FAILS, simulate, RARE, "the disk fails between frames of a commit")   \
-    X(WRITE_FAILS, simulate, COMMON, "the write of a commit fails")                      \
-    X(SYNC_FAILS, simulate, COMMON, "the sync of a commit fails")                        \
-    X(SEGMENT_FAILS, simulate, COMMON, "the disk fails while a segment begins")          \
-    X(SEGMENT_IN_CHECKPOINT, simulate, COMMON, "a segment begins within a checkpoint")   \
-    X(LOST_IN_CHECKPOINT, simulate, COMMON, "the journal fails within a checkpoint")     \
-    X(CHECKPOINT_PAUSES, simulate, RARE, "a checkpoint has no space to continue")        \
-    X(CHECKPOINT_QUEUE_GONE, simulate, RARE, "the queue that a checkpoint is at goes")   \
-    X(DROP_FAILS, simulate, COMMON, "an old segment cannot be removed")                  \
+    X(FRAME_SPLITS, "sim/seeds", COMMON, "a commit needs a second frame")                \
+    X(SECOND_FRAME_FAILS, "sim/seeds", RARE,                                             \
+      "the disk fails between frames of a commit")                                       \
+    X(WRITE_FAILS, "sim/seeds", COMMON, "the write of a commit fails")                   \
+    X(SYNC_FAILS, "sim/seeds", COMMON, "the sync of a commit fails")                     \
+    X(SEGMENT_FAILS, "sim/seeds", COMMON, "the disk fails while a segment begins")       \
+    X(SEGMENT_IN_CHECKPOINT, "sim/seeds", COMMON,                                        \
+      "a segment begins within a checkpoint")                                            \
+    X(LOST_IN_CHECKPOINT, "sim/seeds", COMMON, "the journal fails within a checkpoint")  \
+    X(CHECKPOINT_PAUSES, "sim/seeds", RARE, "a checkpoint has no space to continue")     \
+    X(CHECKPOINT_QUEUE_GONE, "sim/seeds", RARE,                                          \
+      "the queue that a checkpoint is at goes")                                          \
+    X(DROP_FAILS, "sim/seeds", COMMON, "an old segment cannot be removed")               \
     /* journal: starts */                                                                \
-    X(START_TORN, simulate, COMMON, "a start finds a torn last record")                  \
-    X(START_EMPTY_SEGMENT, simulate, COMMON, "the last segment has no record")           \
-    X(START_SEALED, simulate, COMMON, "a start reads a seal")                            \
-    X(START_CLOCK_BACK, simulate, COMMON, "the wall clock was set back")                 \
-    X(START_FAILS_LATE, simulate, COMMON, "a start fails after the replay")              \
+    X(START_TORN, "sim/seeds", COMMON, "a start finds a torn last record")               \
+    X(START_EMPTY_SEGMENT, "sim/seeds", COMMON, "the last segment has no record")        \
+    X(START_SEALED, "sim/seeds", COMMON, "a start reads a seal")                         \
+    X(START_CLOCK_BACK, "sim/seeds", COMMON, "the wall clock was set back")              \
+    X(START_FAILS_LATE, "sim/seeds", COMMON, "a start fails after the replay")           \
     /* api */                                                                            \
-    X(RESPONSE_STARVED, api_memory_test, COMMON,                                         \
+    X(RESPONSE_STARVED, "api/memory_test", COMMON,                                       \
       "a response is written without its memory")                                        \
-    X(CLAIM_PARTIAL, simulate, COMMON, "without memory a response has fewer messages")   \
-    X(DUMP_QUEUE_GONE, api_dump_test, COMMON, "a queue goes while it is dumped")         \
-    X(LOAD_REPEATED, api_dump_test, COMMON, "a load finds its items there already")      \
+    X(CLAIM_PARTIAL, "sim/seeds", COMMON,                                                \
+      "without memory a response has fewer messages")                                    \
+    X(DUMP_QUEUE_GONE, "api/dump_test", COMMON, "a queue goes while it is dumped")       \
+    X(LOAD_REPEATED, "api/dump_test", COMMON, "a load finds its items there already")    \
     /* http */                                                                           \
-    X(RESPONSE_LOST, unit_http_respond_test, COMMON,                                     \
+    X(RESPONSE_LOST, "unit/http/respond_test", COMMON,                                   \
       "the journal fails before it is sent")                                             \
-    X(COMMIT_LAGS, unit_http_respond_test, COMMON,                                       \
+    X(COMMIT_LAGS, "unit/http/respond_test", COMMON,                                     \
       "a commit is too early for a response")                                            \
-    X(GONE_IN_POLL, unit_http_respond_test, COMMON, "a client is gone when it is woken") \
-    X(EVENT_IN_FIBER, unit_http_respond_test, COMMON, "an event while a fiber runs")     \
+    X(GONE_IN_POLL, "unit/http/respond_test", COMMON,                                    \
+      "a client is gone when it is woken")                                               \
+    X(EVENT_IN_FIBER, "unit/http/respond_test", COMMON, "an event while a fiber runs")   \
     /* notify */                                                                         \
-    X(NOTIFY_NOT_DURABLE, unit_notify_notify_test, COMMON,                               \
+    X(NOTIFY_NOT_DURABLE, "unit/notify/notify_test", COMMON,                             \
       "a delivery waits for the journal")                                                \
-    X(NOTIFY_LOST, unit_notify_notify_test, COMMON,                                      \
+    X(NOTIFY_LOST, "unit/notify/notify_test", COMMON,                                    \
       "the journal fails before a delivery")                                             \
-    X(NOTIFY_HOST_BUSY, unit_notify_notify_test, COMMON, "the host has all it may get")  \
-    X(NOTIFY_HOST_FULL, unit_notify_hosts_test, COMMON, "too much waits for the host")   \
-    X(NOTIFY_CLOSED_BUSY, unit_notify_notify_test, COMMON,                               \
+    X(NOTIFY_HOST_BUSY, "unit/notify/notify_test", COMMON,                               \
+      "the host has all it may get")                                                     \
+    X(NOTIFY_HOST_FULL, "unit/notify/hosts_test", COMMON, "too much waits for the host") \
+    X(NOTIFY_CLOSED_BUSY, "unit/notify/notify_test", COMMON,                             \
       "the end comes in a transfer")                                                     \
     /* redis */                                                                          \
-    X(REDIS_MOVED, unit_redis_cluster_test, COMMON, "a slot has moved")                  \
-    X(REDIS_ASK, unit_redis_cluster_test, COMMON, "a slot is moving")                    \
-    X(REDIS_NO_LIBRARY, unit_redis_cluster_test, COMMON, "a node lacks the scripts")     \
-    X(REDIS_UNCONFIRMED, unit_redis_cluster_test, COMMON,                                \
+    X(REDIS_MOVED, "unit/redis/cluster_test", COMMON, "a slot has moved")                \
+    X(REDIS_ASK, "unit/redis/cluster_test", COMMON, "a slot is moving")                  \
+    X(REDIS_NO_LIBRARY, "unit/redis/cluster_test", COMMON, "a node lacks the scripts")   \
+    X(REDIS_UNCONFIRMED, "unit/redis/cluster_test", COMMON,                              \
       "a failover between response and WAIT")                                            \
-    X(REDIS_LOST_UNSURE, unit_redis_cluster_test, COMMON, "a change without a response") \
-    X(REDIS_TOO_FEW, unit_redis_cluster_test, COMMON, "too few replicas confirm")
+    X(REDIS_LOST_UNSURE, "unit/redis/cluster_test", COMMON,                              \
+      "a change without a response")                                                     \
+    X(REDIS_TOO_FEW, "unit/redis/cluster_test", COMMON, "too few replicas confirm")
 
 enum sometimes {
-#define SOMETIMES_ENUM(name, program, class, state) SOMETIMES_##name,
+#define SOMETIMES_ENUM(name, test, class, state) SOMETIMES_##name,
     SOMETIMES_LIST(SOMETIMES_ENUM)
 #undef SOMETIMES_ENUM
         SOMETIMES_COUNT
