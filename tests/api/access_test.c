@@ -1,5 +1,5 @@
-/* Who may do what over the API: every route, role, project and kind of token (docs/api.md
- * 15). */
+/* The permissions of callers over the API: every route, role, project and kind of
+ * token (docs/api.md 15). */
 #include "api/version.h"
 #include "support/api_fixture.h"
 #include "support/role_words.h"
@@ -181,7 +181,7 @@ try_route_with_certificates(struct api_fixture *f, const struct route *r)
     ck_assert(lets_in(f, r, path, true, "uri:elsewhere", NULL) == open);
     ck_assert(lets_in(f, r, path, true, "dns:admin", "everywhere"));
     ck_assert(lets_in(f, r, path, false, "", "everywhere"));
-    /* It is the browser that shows it, whatever page asks; a token it would not know. */
+    /* The browser adds it to the request of any page. It does not know a token. */
     f->c.headers[API_HEADER_HOST] = "queues.example";
     f->c.headers[API_HEADER_ORIGIN] = "https://other.example";
     ck_assert(lets_in(f, r, path, true, "dns:admin.example", NULL) == open);
@@ -238,7 +238,7 @@ API_TEST_WITH(every_route_allows_exactly_the_roles_of_keystone, open_keystone(f)
     try_routes(f, try_route);
 }
 
-/* Asks with a token and a project; the status. */
+/* Sends a request with a token and a project. Returns the status. */
 static enum status
 status_by(struct api_fixture *f, const struct route *r, const char *token,
           const char *project)
@@ -251,7 +251,7 @@ status_by(struct api_fixture *f, const struct route *r, const char *token,
     return f->c.res.status;
 }
 
-/* What only Keystone's tokens can be. */
+/* Properties that only tokens of Keystone have. */
 static void
 try_keystone(struct api_fixture *f, const struct route *r)
 {
@@ -277,13 +277,13 @@ try_keystone(struct api_fixture *f, const struct route *r)
                       "%s by %s", r->pattern, none[i]);
 }
 
-API_TEST_WITH(roles_of_keystone_add_up_and_strange_ones_mean_nothing, open_keystone(f))
+API_TEST_WITH(roles_of_keystone_add_up_and_unknown_ones_allow_nothing, open_keystone(f))
 {
     try_routes(f, try_keystone);
 }
 
 static void
-try_unanswered(struct api_fixture *f, const struct route *r)
+try_without_response(struct api_fixture *f, const struct route *r)
 {
     bool open = is_open(r);
     enum status st = status_by(f, r, "admin@" API_CALL_PROJECT, API_CALL_PROJECT);
@@ -300,11 +300,11 @@ API_TEST_WITH(no_route_allows_a_caller_while_keystone_is_down, open_keystone(f))
     static const int codes[] = {200, 204, 302, 400, 401, 403, 429, 500, 503};
 
     f->fake.status = ST_UNAVAILABLE;
-    try_routes(f, try_unanswered);
+    try_routes(f, try_without_response);
     f->fake.status = ST_OK;
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
         f->fake.code = codes[i];
-        try_routes(f, try_unanswered);
+        try_routes(f, try_without_response);
     }
 }
 
@@ -361,7 +361,7 @@ API_TEST_WITH(a_token_may_stand_in_either_header, open_with_tokens(f))
     ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
 }
 
-/* A proxy that asks for a password passes it on, and one that asks for a login adds a
+/* A proxy that requires a password passes it on, and one with a login adds a
  * token of its own. */
 API_TEST_WITH(beside_x_auth_token_authorization_is_ignored, open_with_tokens(f))
 {

@@ -1,7 +1,7 @@
 /*
  * The access of each caller, cell by cell: path, method, project, credential (docs/api.md
  * 15). The tables of this file repeat the document. They do not use the tables of the
- * server, so that a mistake there is found: every_route_stands_here only compares the
+ * server, so that a mistake there is found: every_route_is_in_the_table only compares the
  * number of routes. A refused request must show nothing and change nothing.
  *
  *     1. places[] has the action that each path and method needs, disguises[] other
@@ -30,7 +30,7 @@ static const char policy_text[] =
 
 static const struct {
     const char *action, *roles;
-} said_otherwise[] = {
+} policy_roles[] = {
     {"queues:purge", " reader worker "},
     {"messages:pop", " "},
     {"queues:delete", " producer "},
@@ -39,7 +39,7 @@ static const struct {
     {"messages:create", " operator "},
 };
 
-/* Those that are in the tables, and those that they do not know. */
+/* Methods of the tables, and methods that no route has. */
 static const char *const methods[] = {"GET",   "HEAD",   "POST",    "PUT",
                                       "PATCH", "DELETE", "OPTIONS", "BREW"};
 
@@ -47,13 +47,14 @@ enum { KNOWN = 6, METHODS = COUNT(methods) };
 
 #define NO   NULL
 #define OPEN "every caller"
-#define ALL  "everywhere " /* in front of an action: for all projects */
-#define ANY                                                                              \
-    "anywhere " /* likewise: without a project it is about all, which state:dump is for */
+/* In front of an action. ALL: the request is about all projects. ANY: it is if it
+ * names no project, and needs state:dump, too. */
+#define ALL "everywhere "
+#define ANY "anywhere "
 
 struct place {
     const char *path;
-    const char *may[KNOWN]; /* what one has to be allowed; NO: there is no such method */
+    const char *may[KNOWN]; /* the action; NO: there is no such method */
 };
 
 #define QUEUES(base)   base "/queues"
@@ -157,7 +158,7 @@ static const struct place places[] = {
     {"/claimd/faults", {ALL "ci:use", NO, NO, ALL "ci:use", NO, ALL "ci:use"}},
 };
 
-/* The same by other names: no way around. */
+/* Other spellings of these paths, which need the same actions. */
 static const struct place disguises[] = {
     {"/v2/ping/", {"ping:get", "ping:get"}},
     {"/v2/%71ueues", {"queues:get_all"}},
@@ -174,7 +175,7 @@ static const struct place disguises[] = {
     {"/metrics?queue=q", {ALL "metrics:get", ALL "metrics:get"}},
 };
 
-/* What exists for no caller. */
+/* Paths that exist for no caller. */
 static const char *const nowhere[] = {
     "/v2",
     "/v3/queues",
@@ -215,15 +216,15 @@ struct credential {
     const char *projects;
 };
 
-enum outcome { IN, STRANGER, FORBIDDEN, WHICH_PROJECT, TWO_PROJECTS, AWAY };
+enum outcome { ALLOWED, UNAUTHORIZED, FORBIDDEN, NO_PROJECT, TWO_PROJECTS, UNAVAILABLE };
 
 struct walk {
     struct api_fixture f;
-    bool policy;  /* it is the one above */
-    bool metrics; /* they are public */
-    bool away;    /* the source of tokens does not respond */
-    size_t cells, seen[AWAY + 1];
-    struct store_totals before; /* what there is */
+    bool policy;      /* the policy is policy_text */
+    bool metrics;     /* no token is needed for them */
+    bool unavailable; /* Keystone does not respond */
+    size_t cells, seen[UNAVAILABLE + 1];
+    struct store_totals before; /* since the last allowed request */
 };
 
 struct cell {
@@ -233,7 +234,7 @@ struct cell {
     const struct credential *shown;
 };
 
-/* -------------------------------------------------------------- what must come of it */
+/* ------------------------------------------------------------------ expected outcomes */
 
 static bool
 has_word(const char *words, const char *word)
@@ -247,9 +248,9 @@ has_word(const char *words, const char *word)
 static bool
 role_may(const struct walk *w, const char *role, const char *action)
 {
-    for (size_t i = 0; w->policy && i < COUNT(said_otherwise); i++)
-        if (strcmp(said_otherwise[i].action, action) == 0)
-            return has_word(said_otherwise[i].roles, role);
+    for (size_t i = 0; w->policy && i < COUNT(policy_roles); i++)
+        if (strcmp(policy_roles[i].action, action) == 0)
+            return has_word(policy_roles[i].roles, role);
     for (size_t i = 0; i < ROLE_WORDS; i++)
         if (strcmp(role_words[i].role, role) == 0)
             return has_word(role_words[i].may, action);
@@ -294,19 +295,19 @@ static enum outcome
 judge_project(const struct credential *shown, const char *named)
 {
     if (is_everywhere(shown))
-        return IN;
+        return ALLOWED;
     if (shown->keystone)
         return shown->projects[0] != '\0' &&
                        (named == NULL || strcmp(named, shown->projects) == 0)
-                   ? IN
+                   ? ALLOWED
                    : FORBIDDEN;
     if (named != NULL)
-        return any_of(NULL, shown->projects, NULL, named) ? IN : FORBIDDEN;
-    return strchr(shown->projects, ',') != NULL ? WHICH_PROJECT : IN;
+        return any_of(NULL, shown->projects, NULL, named) ? ALLOWED : FORBIDDEN;
+    return strchr(shown->projects, ',') != NULL ? NO_PROJECT : ALLOWED;
 }
 
-/* In version 1 what names no project is for the nameless one, but what names it badly is
- * not. */
+/* In version 1 a request without a project is for the one without a name, but one with an
+ * invalid name is not. */
 static bool
 lacks_project(const struct cell *c)
 {
@@ -325,18 +326,18 @@ judge(const struct walk *w, const struct cell *c, const char *action)
         return TWO_PROJECTS;
     if (any)
         action += strlen(ANY);
-    if (any && o == IN && is_everywhere(c->shown) && c->naming->header == NULL &&
+    if (any && o == ALLOWED && is_everywhere(c->shown) && c->naming->header == NULL &&
         named == NULL)
         return any_of(w, c->shown->roles, action, NULL) &&
                        any_of(w, c->shown->roles, "state:dump", NULL)
-                   ? IN
+                   ? ALLOWED
                    : FORBIDDEN;
 
     if (o == FORBIDDEN || c->shown->roles[0] == '\0')
         return FORBIDDEN;
-    if (o == IN && action != NULL && !any_of(w, c->shown->roles, action, NULL))
+    if (o == ALLOWED && action != NULL && !any_of(w, c->shown->roles, action, NULL))
         return FORBIDDEN;
-    return is_everywhere(c->shown) && lacks_project(c) ? WHICH_PROJECT : o;
+    return is_everywhere(c->shown) && lacks_project(c) ? NO_PROJECT : o;
 }
 
 static bool
@@ -362,21 +363,22 @@ expected(const struct walk *w, const struct cell *c)
     const char *action = c->method < KNOWN ? c->place->may[c->method] : NULL;
     bool project = is_of_a_project(c->place);
 
-    if (action == NULL && is_of_all(c->place)) /* OPTIONS, and what is not there */
+    if (action == NULL &&
+        is_of_all(c->place)) /* OPTIONS, and methods that do not exist */
         action = ALL;
     if (action == NULL ? !project : strcmp(action, OPEN) == 0) /* public */
-        return project && lacks_project(c) ? WHICH_PROJECT : IN;
+        return project && lacks_project(c) ? NO_PROJECT : ALLOWED;
     if (w->metrics && action != NULL && strncmp(action, ALL, strlen(ALL)) == 0)
-        return IN;
-    if (w->away && c->shown->token != NULL)
-        return AWAY;
+        return ALLOWED;
+    if (w->unavailable && c->shown->token != NULL)
+        return UNAVAILABLE;
     if (c->shown->roles == NULL)
-        return STRANGER;
+        return UNAUTHORIZED;
     if (action != NULL && strncmp(action, ALL, strlen(ALL)) == 0)
         return is_everywhere(c->shown) && c->shown->roles[0] != '\0' &&
                        (action[strlen(ALL)] == '\0' ||
                         any_of(w, c->shown->roles, action + strlen(ALL), NULL))
-                   ? IN
+                   ? ALLOWED
                    : FORBIDDEN;
     return judge(w, c, action);
 }
@@ -437,37 +439,37 @@ begins_with(struct walk *w, const char *title)
 }
 
 static bool
-asks_for_a_project(struct walk *w)
+requires_a_project(struct walk *w)
 {
     return begins_with(w, "Project-Id ") || begins_with(w, "Empty project ");
 }
 
-/* Was it answered like that? */
+/* Is the response that of the outcome? */
 static bool
-is_answered(struct walk *w, const struct cell *c, enum outcome o)
+has_outcome(struct walk *w, const struct cell *c, enum outcome o)
 {
     int code = w->f.c.res.code;
     bool there = c->method < KNOWN && c->place->may[c->method] != NULL;
 
     switch (o) {
-    case STRANGER:
+    case UNAUTHORIZED:
         return code == 401 && begins_with(w, "Unauthorized\"") &&
                api_response_header(&w->f.c, "WWW-Authenticate") != NULL;
     case FORBIDDEN:
         return code == 403 && begins_with(w, "Not authorized\"");
-    case WHICH_PROJECT:
-        return code == 400 && asks_for_a_project(w);
+    case NO_PROJECT:
+        return code == 400 && requires_a_project(w);
     case TWO_PROJECTS:
         return code == 400 && begins_with(w, "Invalid project identification\"");
-    case AWAY:
+    case UNAVAILABLE:
         return code == 503 && api_response_header(&w->f.c, "Retry-After") != NULL;
-    case IN:
+    case ALLOWED:
         break;
     }
     if (!there)
         return code == (strcmp(methods[c->method], "OPTIONS") == 0 ? 200 : 405);
     return w->f.c.res.route != NULL && code != 401 && code != 403 && code != 405 &&
-           code < 500 && !asks_for_a_project(w);
+           code < 500 && !requires_a_project(w);
 }
 
 static void
@@ -501,12 +503,12 @@ try_cell(struct walk *w, const struct cell *c)
     show(w, c, &certificate);
     (void)api_call(&w->f.c, methods[c->method], path, body_for(path));
     ck_assert_msg(
-        is_answered(w, c, o),
+        has_outcome(w, c, o),
         "%s %s, project %s, by %s %s (token %s, %s, certificate %s): %d %.200s, not %d",
         methods[c->method], path, c->naming->header, c->shown->roles, c->shown->projects,
         c->shown->token, c->shown->authorization, c->shown->certificate, w->f.c.res.code,
         api_body(&w->f.c), (int)o);
-    if (o == IN)
+    if (o == ALLOWED)
         w->before = totals(w);
     else
         ck_unchanged(w);
@@ -514,7 +516,7 @@ try_cell(struct walk *w, const struct cell *c)
     w->seen[o]++;
 }
 
-/* What is of no project does not look at how one is named. */
+/* A route without a project ignores how the request names one. */
 static size_t
 namings_for(const struct place *place)
 {
@@ -644,7 +646,7 @@ static const char long_token[] =
     LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG;
 
 /* Wrong credentials, each as good as none. */
-static const struct credential nobodies[] = {
+static const struct credential invalid[] = {
     {.token = NULL},
     {.token = ""},
     {.token = " "},
@@ -691,7 +693,7 @@ static void
 check_walk(struct walk *w, size_t cells, bool in)
 {
     ck_assert_uint_gt(w->cells, cells);
-    ck_assert_uint_gt(w->seen[IN], 100);
+    ck_assert_uint_gt(w->seen[ALLOWED], 100);
     ck_assert((w->seen[FORBIDDEN] > 100) == in);
     api_fixture_close(&w->f);
 }
@@ -700,12 +702,12 @@ check_walk(struct walk *w, size_t cells, bool in)
 
 TEST_CASE("tokens and certificates");
 
-START_TEST(every_route_stands_here)
+START_TEST(every_route_is_in_the_table)
 {
     static const struct version *const versions[] = {
         &version_v2,       &version_v1_1,    &version_v1,   &version_claimd,
         &version_operator, &version_testapi, &version_root, &version_ui};
-    size_t routes = 0, said = 0;
+    size_t routes = 0, listed = 0;
 
     /* The root is always served; the sixth of those that may be is the identity stub. */
     ck_assert_uint_eq(VERSIONS_MAX, COUNT(versions));
@@ -716,23 +718,23 @@ START_TEST(every_route_stands_here)
         }
     for (size_t i = 0; i < COUNT(places); i++)
         for (size_t m = 0; m < KNOWN; m++)
-            said += places[i].may[m] != NULL &&
-                    (strchr(places[i].path, '?') == NULL ||
-                     strcmp(methods[m], "DELETE") == 0 || places[i].path[1] == 'c');
-    ck_assert_uint_eq(said, routes);
+            listed += places[i].may[m] != NULL &&
+                      (strchr(places[i].path, '?') == NULL ||
+                       strcmp(methods[m], "DELETE") == 0 || places[i].path[1] == 'c');
+    ck_assert_uint_eq(listed, routes);
 }
 
-LOOP_TEST(an_invalid_credential_denies_access, COUNT(nobodies))
+LOOP_TEST(an_invalid_credential_denies_access, COUNT(invalid))
 {
     struct walk w;
 
     open_walk(&w, false);
-    try_everywhere(&w, &nobodies[_i]);
-    ck_assert_uint_gt(w.seen[STRANGER], 2000);
+    try_everywhere(&w, &invalid[_i]);
+    ck_assert_uint_gt(w.seen[UNAUTHORIZED], 2000);
     check_walk(&w, 2000, false);
 }
 
-LOOP_TEST(each_comes_in_where_it_should_and_nowhere_else, SHARES *CARRIERS)
+LOOP_TEST(each_credential_allows_the_requests_of_its_role_and_projects, SHARES *CARRIERS)
 {
     struct walk w;
 
@@ -746,7 +748,7 @@ LOOP_TEST(each_comes_in_where_it_should_and_nowhere_else, SHARES *CARRIERS)
     check_walk(&w, 10000, true);
 }
 
-LOOP_TEST(a_policy_says_otherwise_for_tokens_and_certificates, 4)
+LOOP_TEST(a_policy_changes_the_roles_of_tokens_and_certificates, 4)
 {
     struct walk w;
 
@@ -868,7 +870,7 @@ LOOP_TEST(a_token_unknown_to_keystone_denies_access, COUNT(unknown))
     check_walk(&w, 2000, false);
 }
 
-START_TEST(a_token_of_keystone_that_has_ended_is_none)
+START_TEST(an_expired_token_of_keystone_denies_access)
 {
     const struct credential shown = {.token = "admin@" OWN};
     struct walk w;
@@ -878,7 +880,7 @@ START_TEST(a_token_of_keystone_that_has_ended_is_none)
     ck_assert_int_eq(api_call(&w.f.c, "GET", "/v2/queues", NULL), 200);
     clock_advance(&w.f.real, FAKE_KEYSTONE_END_MS - API_FIXTURE_START_MS);
     try_everywhere(&w, &shown);
-    ck_assert_uint_gt(w.seen[STRANGER], 2000);
+    ck_assert_uint_gt(w.seen[UNAUTHORIZED], 2000);
     check_walk(&w, 2000, false);
 }
 
@@ -892,10 +894,10 @@ START_TEST(while_keystone_is_down_only_certificates_are_accepted)
 
     open_keystone(&w);
     w.f.fake.status = ST_UNAVAILABLE;
-    w.away = true;
+    w.unavailable = true;
     for (size_t i = 0; i < COUNT(shown); i++)
         try_everywhere(&w, &shown[i]);
-    ck_assert_uint_gt(w.seen[AWAY], 2000);
+    ck_assert_uint_gt(w.seen[UNAVAILABLE], 2000);
     check_walk(&w, 5000, true);
 }
 
@@ -926,7 +928,7 @@ LOOP_TEST(without_tokens_everything_is_allowed, COUNT(without_tokens))
 }
 
 /* A page of another origin must not read or change anything. */
-START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
+START_TEST(without_tokens_pages_of_other_sites_are_denied)
 {
     struct api_limits limits = api_limits_default;
     struct api_fixture f;
@@ -937,12 +939,12 @@ START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
     f.c.headers[API_HEADER_ORIGIN] = "http://elsewhere.example";
     for (size_t i = 0; i < COUNT(places); i++)
         for (size_t m = 0; m < METHODS; m++) {
-            const char *say = m < KNOWN ? places[i].may[m] : NULL;
+            const char *action = m < KNOWN ? places[i].may[m] : NULL;
             bool guarded = is_of_a_project(&places[i]) || is_of_all(&places[i]);
-            bool open = say == NULL || strcmp(say, OPEN) == 0;
+            bool open = action == NULL || strcmp(action, OPEN) == 0;
 
             (void)api_call(&f.c, methods[m], places[i].path, "{}");
-            ck_assert_msg((f.c.res.code == 403) == (!open || (guarded && say == NULL)),
+            ck_assert_msg((f.c.res.code == 403) == (!open || (guarded && action == NULL)),
                           "%s %s: %d", methods[m], places[i].path, f.c.res.code);
         }
     api_fixture_close(&f);
@@ -1005,7 +1007,7 @@ LOOP_TEST(wrong_tokens_of_the_stub_deny_access, 2)
     expect_patches(&w);
     for (size_t i = 0; i < COUNT(shown); i++)
         try_everywhere(&w, &shown[i]);
-    ck_assert_uint_gt(w.seen[STRANGER], 5000);
+    ck_assert_uint_gt(w.seen[UNAUTHORIZED], 5000);
     check_walk(&w, 5000, false);
 }
 
@@ -1019,7 +1021,7 @@ START_TEST(with_a_list_of_users_a_request_needs_a_token)
     expect_patches(&w);
     for (size_t i = 0; i < COUNT(shown); i++)
         try_everywhere(&w, &shown[i]);
-    ck_assert_uint_gt(w.seen[STRANGER], 5000);
+    ck_assert_uint_gt(w.seen[UNAUTHORIZED], 5000);
     check_walk(&w, 5000, false);
 }
 
@@ -1033,7 +1035,7 @@ START_TEST(without_a_list_of_users_a_request_needs_no_token)
     check_walk(&w, 2000, false);
 }
 
-/* -------------------------------------------------------------- the door for metrics */
+/* ---------------------------------------------------------- the listener for metrics */
 
 TEST_CASE("metrics");
 

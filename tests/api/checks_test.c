@@ -215,7 +215,7 @@ API_TEST(a_strict_server_says_that_the_client_id_must_be_a_uuid)
 
 TEST_CASE("refusals");
 
-API_TEST(without_tokens_only_a_page_of_the_same_host_may_ask)
+API_TEST(without_tokens_only_a_page_of_the_same_host_may_send_requests)
 {
     static const struct {
         const char *host, *origin;

@@ -1,6 +1,6 @@
 /* Dumps, page by page, and loading them (docs/api.md 24). */
 #include "claimd/api/dump.h"
-#include "support/asking.h"
+#include "support/pending.h"
 
 #include <string.h>
 

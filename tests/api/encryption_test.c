@@ -27,7 +27,7 @@ open_encrypting(struct api_fixture *f)
     ck_api(f, "PUT", "/v2/queues/q", ENCRYPT, 201, NULL);
 }
 
-/* What the store itself has of q. */
+/* The messages of q as the store has them. */
 static struct store_batch
 look(const struct api_fixture *f)
 {

@@ -1,5 +1,5 @@
-/* What tests may have go wrong (docs/api.md 23.7), as far as the API brings it about. */
-#include "support/asking.h"
+/* Fault rules of the test API (docs/api.md 23.7), as far as the API applies them. */
+#include "support/pending.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ say(const char *fault)
 
 /* One request with this header. */
 static int
-ask(const char *fault, const char *method, const char *target, const char *body)
+fetch(const char *fault, const char *method, const char *target, const char *body)
 {
     int code;
 
@@ -101,13 +101,13 @@ START_TEST(without_the_test_api_there_are_none)
 
 START_TEST(a_refusal_is_like_the_servers_and_nothing_has_happened)
 {
-    ck_assert_int_eq(ask("status=503", "POST", MESSAGES, BODY), 503);
+    ck_assert_int_eq(fetch("status=503", "POST", MESSAGES, BODY), 503);
     ck_api_header(&f, "Retry-After", "1");
     ck_api_body(&f, "{'title':'Service temporarily unavailable',"
                     "'description':'a test injected this fault'}");
-    ck_assert_int_eq(ask("status=503; retry_after=7", "POST", MESSAGES, BODY), 503);
+    ck_assert_int_eq(fetch("status=503; retry_after=7", "POST", MESSAGES, BODY), 503);
     ck_api_header(&f, "Retry-After", "7");
-    ck_assert_int_eq(ask("status=429; retry_after=0", "POST", MESSAGES, BODY), 429);
+    ck_assert_int_eq(fetch("status=429; retry_after=0", "POST", MESSAGES, BODY), 429);
     ck_api_header(&f, "Retry-After", "0");
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_NONE); /* it is a response like others */
     ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
@@ -118,13 +118,14 @@ START_TEST(a_refusal_is_like_the_servers_and_nothing_has_happened)
 
 START_TEST(a_refusal_without_a_document_says_when_too)
 {
-    ck_assert_int_eq(ask("status=503; retry_after=9", "HEAD", "/v1/queues/q", NULL), 503);
+    ck_assert_int_eq(fetch("status=503; retry_after=9", "HEAD", "/v1/queues/q", NULL),
+                     503);
     ck_api_header(&f, "Retry-After", "9");
 }
 
 START_TEST(a_request_cut_before_the_handler_has_not_happened)
 {
-    (void)ask("cut=before", "POST", MESSAGES, BODY);
+    (void)fetch("cut=before", "POST", MESSAGES, BODY);
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_CUT_BEFORE);
     expect_total(0, 0);
     ck_assert_str_eq(texts("fault"), "cut=before");
@@ -136,10 +137,10 @@ START_TEST(a_request_cut_after_the_handler_has_happened)
     static const char *const lost[] = {"cut=after", "half"};
 
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(ask(lost[i], "POST", MESSAGES, BODY), 201);
+        ck_assert_int_eq(fetch(lost[i], "POST", MESSAGES, BODY), 201);
         ck_assert_int_eq(f.c.res.fault.kind, i == 0 ? FAULT_CUT_AFTER : FAULT_HALF);
         expect_total(i + 1, i);
-        ck_assert_int_eq(ask(lost[i], "POST", CLAIMS "?limit=1", NULL), 201);
+        ck_assert_int_eq(fetch(lost[i], "POST", CLAIMS "?limit=1", NULL), 201);
         ck_assert(!bytes_present(f.c.res.claim_id)); /* the front end leaves it */
         expect_total(i + 1, i + 1);
     }
@@ -148,18 +149,18 @@ START_TEST(a_request_cut_after_the_handler_has_happened)
 START_TEST(a_response_that_is_late_or_slow_says_so)
 {
     api_post_letters(&f, "q", "ab");
-    ck_assert_int_eq(ask("latency; ms=250", "POST", CLAIMS "?limit=1", NULL), 201);
+    ck_assert_int_eq(fetch("latency; ms=250", "POST", CLAIMS "?limit=1", NULL), 201);
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_LATENCY);
     ck_assert_int_eq(f.c.res.fault.ms, 250);
-    ck_assert(bytes_present(f.c.res.claim_id)); /* who does not wait gives it back */
-    ck_assert_int_eq(ask("slow; bytes=3; every_ms=4", "POST", CLAIMS, NULL), 201);
+    ck_assert(bytes_present(f.c.res.claim_id)); /* the claim is released */
+    ck_assert_int_eq(fetch("slow; bytes=3; every_ms=4", "POST", CLAIMS, NULL), 201);
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_SLOW);
     ck_assert_int_eq(f.c.res.fault.bytes, 3);
     ck_assert_int_eq(f.c.res.fault.ms, 4);
     ck_assert(bytes_present(f.c.res.claim_id));
     ck_api(&f, "GET", STATS, NULL, 200, NULL);
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_NONE);
-    ck_assert_int_eq(ask("latency; ms=1", "GET", CLAIMS "/none", NULL), 404);
+    ck_assert_int_eq(fetch("latency; ms=1", "GET", CLAIMS "/none", NULL), 404);
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_LATENCY); /* refusals too */
 }
 
@@ -168,21 +169,21 @@ START_TEST(a_claim_ends_early)
     const char *claim;
 
     api_post_letters(&f, "q", "a");
-    ck_assert_int_eq(ask("end_claim", "POST", CLAIMS, NULL), 201);
+    ck_assert_int_eq(fetch("end_claim", "POST", CLAIMS, NULL), 201);
     ck_assert(!bytes_present(f.c.res.claim_id));
     claim = api_text(&f, "%s", api_response_header(&f.c, "Location"));
     expect_total(1, 0);
     ck_api(&f, "PATCH", claim, "{\"ttl\":60,\"grace\":60}", 404, NULL);
     ck_assert_ptr_nonnull(api_take(&f, "q", 1)); /* another worker has it */
-    ck_assert_int_eq(ask("end_claim", "POST", CLAIMS, NULL), 204); /* there is none */
+    ck_assert_int_eq(fetch("end_claim", "POST", CLAIMS, NULL), 204); /* there is none */
     ck_assert_str_eq(texts("fault"), "end_claim, end_claim");
 }
 
 START_TEST(a_claim_from_several_queues_ends_early_too)
 {
     api_post_letters(&f, "q", "a");
-    ck_assert_int_eq(ask("end_claim", "POST", "/claimd/claims?queue=none&queue=q", NULL),
-                     201);
+    ck_assert_int_eq(
+        fetch("end_claim", "POST", "/claimd/claims?queue=none&queue=q", NULL), 201);
     expect_total(1, 0);
 }
 
@@ -193,13 +194,13 @@ START_TEST(the_clock_jumps_before_a_request)
     api_post_letters(&f, "q", "ab");
     claim = api_take(&f, "q", 1);
     ck_assert_int_eq(
-        ask("clock; seconds=61", "GET", api_text(&f, CLAIMS "/%s", claim), NULL), 404);
+        fetch("clock; seconds=61", "GET", api_text(&f, CLAIMS "/%s", claim), NULL), 404);
     ck_assert_uint_gt(f.c.slices, 1);
     ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
                      API_FIXTURE_START_MS + 61000);
     ck_assert_uint_gt(f.moves, 0);
     expect_total(2, 0);
-    ck_assert_int_eq(ask("clock; seconds=3600", "POST", CLAIMS, NULL), 204);
+    ck_assert_int_eq(fetch("clock; seconds=3600", "POST", CLAIMS, NULL), 204);
     ck_assert_str_eq(texts("fault"), "clock; seconds=61, clock; seconds=3600");
     ck_api(&f, "GET", "/claimd/history?event=claim_ended,message_expired", NULL, 200,
            NULL);
@@ -220,14 +221,14 @@ START_TEST(a_jump_of_the_clock_counts_once)
 
 START_TEST(a_request_that_waits_counts_once)
 {
-    struct asking a;
+    struct pending a;
 
     set("{'match':{'action':'claims:create'},'fault':'latency; ms=5'}");
-    asking_begin(&a, &f, "POST", CLAIMS, "wait=10");
+    pending_begin(&a, &f, "POST", CLAIMS, "wait=10");
     api_post_letters(&f, "q", "a");
-    asking_finish(&a, 201);
+    pending_finish(&a, 201);
     ck_assert_int_eq(a.res.fault.kind, FAULT_LATENCY);
-    asking_forget(&a);
+    pending_end(&a);
     ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
     ck_api_body(&f, "{'faults':[{'match':{'action':'claims:create'},'every':1,'skip':0,"
                     "'times':0,'fault':'latency; ms=5','matched':1,'struck':1}]}");
@@ -280,7 +281,7 @@ START_TEST(several_rules_are_a_little_play)
 START_TEST(a_requests_own_header_comes_before_the_rules)
 {
     set("{'fault':'status=503'}");
-    ck_assert_int_eq(ask("status=429", "GET", STATS, NULL), 429);
+    ck_assert_int_eq(fetch("status=429", "GET", STATS, NULL), 429);
     ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"matched\":0,\"struck\":0"));
 }
@@ -292,8 +293,8 @@ START_TEST(the_server_itself_has_no_faults)
     ck_api(&f, "GET", "/", NULL, 300, NULL);
     ck_api(&f, "GET", "/claimd/history", NULL, 200, NULL);
     ck_api(&f, "GET", STATS, NULL, 503, NULL);
-    ck_assert_int_eq(ask("status=503", "GET", FAULTS, NULL), 400);
-    ck_assert_int_eq(ask("half", "DELETE", FAULTS, NULL), 400);
+    ck_assert_int_eq(fetch("status=503", "GET", FAULTS, NULL), 400);
+    ck_assert_int_eq(fetch("half", "DELETE", FAULTS, NULL), 400);
     ck_assert_str_eq(
         api_pick(&f, "description"),
         "the header Claimd-Fault is not allowed on requests to the server itself");
@@ -302,11 +303,11 @@ START_TEST(the_server_itself_has_no_faults)
 
 START_TEST(a_header_that_is_no_fault_is_refused)
 {
-    ck_assert_int_eq(ask("latency", "POST", MESSAGES, BODY), 400);
+    ck_assert_int_eq(fetch("latency", "POST", MESSAGES, BODY), 400);
     ck_assert_str_eq(api_pick(&f, "description"),
                      "the header Claimd-Fault is wrong: latency requires ms=N");
-    ck_assert_int_eq(ask("", "POST", MESSAGES, BODY), 400);
-    ck_assert_int_eq(ask("half,half", "POST", MESSAGES, BODY), 400);
+    ck_assert_int_eq(fetch("", "POST", MESSAGES, BODY), 400);
+    ck_assert_int_eq(fetch("half,half", "POST", MESSAGES, BODY), 400);
     expect_total(0, 0);
     ck_assert_str_eq(texts("fault"), "");
 }
@@ -430,7 +431,7 @@ sweep(const char *fault, const char *method, const char *target, const char *bod
         arena_fini(&f.c.arena);
         buf_fini(&f.c.res.body);
         mem_fail_nth(f.mem, nth);
-        code = ask(fault, method, target, body);
+        code = fetch(fault, method, target, body);
         mem_fail_nth(f.mem, 0);
         ck_assert(store_audit(f.store));
         ck_assert(code == wanted || code == 503);

@@ -228,7 +228,7 @@ API_TEST_WITH(a_token_implies_its_project, open_stub(f, NULL))
     ck_api(f, "PUT", "/v2/queues/q", NULL, 204, NULL);
 }
 
-/* Asks for a token of this project with one that is there; the document of the
+/* Gets a token of this project with an existing one. Returns the document of the
  * response. */
 static void
 exchange(struct api_fixture *f, const char *token, const char *project, int code)

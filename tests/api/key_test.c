@@ -1,5 +1,5 @@
 /* Requests with an Idempotency-Key (docs/api.md 27). */
-#include "support/asking.h"
+#include "support/pending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ use_key(struct api_fixture *f, const char *key)
     f->c.headers[API_HEADER_IDEMPOTENCY_KEY] = key;
 }
 
-/* Sends a request, which must be answered like an earlier one. */
+/* Sends a request, whose response must be that of an earlier one. */
 static void
 ck_repeated(struct api_fixture *f, const char *method, const char *target,
             const char *body, int code, const char *response)
@@ -202,46 +202,46 @@ API_TEST(old_versions_have_keys_too)
 
 API_TEST(a_request_that_still_waits_is_not_repeated)
 {
-    struct asking first, second;
+    struct pending first, second;
 
-    asking_prepare(&first, f, "POST", CLAIMS, "wait=20");
+    pending_prepare(&first, f, "POST", CLAIMS, "wait=20");
     first.req.headers[API_HEADER_IDEMPOTENCY_KEY] = bytes_str(KEY);
-    ck_assert_int_eq(asking_ask(&first), API_WAIT);
-    ck_assert_int_eq(asking_ask(&first), API_WAIT);
-    asking_prepare(&second, f, "POST", CLAIMS, "wait=20");
+    ck_assert_int_eq(pending_fetch(&first), API_WAIT);
+    ck_assert_int_eq(pending_fetch(&first), API_WAIT);
+    pending_prepare(&second, f, "POST", CLAIMS, "wait=20");
     second.req.headers[API_HEADER_IDEMPOTENCY_KEY] = bytes_str(KEY);
-    ck_assert_int_eq(asking_ask(&second), API_SEND);
+    ck_assert_int_eq(pending_fetch(&second), API_SEND);
     ck_assert_int_eq(second.res.code, 409);
-    ck_assert_str_eq(asking_header(&second, "Retry-After"), "1");
-    asking_forget(&second);
-    asking_prepare(&second, f, "POST", CLAIMS, "wait=20");
+    ck_assert_str_eq(pending_header(&second, "Retry-After"), "1");
+    pending_end(&second);
+    pending_prepare(&second, f, "POST", CLAIMS, "wait=20");
     second.req.headers[API_HEADER_IDEMPOTENCY_KEY] = bytes_str(KEY);
     second.req.headers[API_HEADER_PROJECT_ID] = bytes_str("another");
-    ck_assert_int_eq(asking_ask(&second), API_WAIT); /* it is another request */
-    asking_forget(&second);
+    ck_assert_int_eq(pending_fetch(&second), API_WAIT); /* it is another request */
+    pending_end(&second);
     api_post_letters(f, "q", "a");
-    asking_finish(&first, 201);
-    asking_forget(&first);
-    asking_prepare(&second, f, "POST", CLAIMS, "wait=20");
+    pending_finish(&first, 201);
+    pending_end(&first);
+    pending_prepare(&second, f, "POST", CLAIMS, "wait=20");
     second.req.headers[API_HEADER_IDEMPOTENCY_KEY] = bytes_str(KEY);
-    ck_assert_int_eq(asking_ask(&second), API_SEND);
+    ck_assert_int_eq(pending_fetch(&second), API_SEND);
     ck_assert_int_eq(second.res.code, 201);
-    ck_assert_str_eq(asking_header(&second, "Idempotent-Replay"), "true");
-    asking_forget(&second);
+    ck_assert_str_eq(pending_header(&second, "Idempotent-Replay"), "true");
+    pending_end(&second);
 }
 
 API_TEST(the_key_of_a_client_that_hangs_up_is_free)
 {
-    struct asking first, second;
+    struct pending first, second;
 
-    asking_prepare(&first, f, "DELETE", POP, "wait=20");
+    pending_prepare(&first, f, "DELETE", POP, "wait=20");
     first.req.headers[API_HEADER_IDEMPOTENCY_KEY] = bytes_str(KEY);
-    ck_assert_int_eq(asking_ask(&first), API_WAIT);
-    asking_forget(&first);
-    asking_prepare(&second, f, "DELETE", POP, "wait=20");
+    ck_assert_int_eq(pending_fetch(&first), API_WAIT);
+    pending_end(&first);
+    pending_prepare(&second, f, "DELETE", POP, "wait=20");
     second.req.headers[API_HEADER_IDEMPOTENCY_KEY] = bytes_str(KEY);
-    ck_assert_int_eq(asking_ask(&second), API_WAIT);
-    asking_forget(&second);
+    ck_assert_int_eq(pending_fetch(&second), API_WAIT);
+    pending_end(&second);
 }
 
 API_TEST(more_keys_than_the_limit)

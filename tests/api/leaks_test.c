@@ -1,4 +1,4 @@
-/* What tests have forgotten (docs/api.md 23.8). */
+/* Messages and claims that tests left behind (docs/api.md 23.8). */
 #include "support/api_fixture.h"
 
 #include <jansson.h>
@@ -50,7 +50,7 @@ take(const char *queue, int limit)
 }
 
 static void
-ask(const char *target)
+fetch(const char *target)
 {
     ck_api(&f, "GET", target, NULL, 200, NULL);
 }
@@ -58,7 +58,7 @@ ask(const char *target)
 /* All that has leaked is this, of one page. */
 #define ck_leaks(expected)                                                               \
     do {                                                                                 \
-        ask("/claimd/leaks");                                                            \
+        fetch("/claimd/leaks");                                                          \
         ck_api_body(&f, expected);                                                       \
     } while (0)
 
@@ -131,7 +131,7 @@ START_TEST(one_that_is_delayed_is_not_read_either)
 {
     ck_api(&f, "POST", MESSAGES, "{\"messages\":[{\"body\":1,\"ttl\":300,\"delay\":60}]}",
            201, NULL);
-    ask("/claimd/leaks");
+    fetch("/claimd/leaks");
     ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "unread");
 }
 
@@ -144,14 +144,14 @@ START_TEST(whatever_shows_a_message_reads_it)
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         const char *id = post("q");
 
-        ask("/claimd/leaks");
+        fetch("/claimd/leaks");
         ck_assert_str_eq(api_pick(&f, "leaks.0.id"), id);
-        ask(strstr(ways[i], "%s") == NULL
-                ? ways[i]
-                : api_text(&f, "%.*s%s", (int)(strlen(ways[i]) - 2), ways[i], id));
+        fetch(strstr(ways[i], "%s") == NULL
+                  ? ways[i]
+                  : api_text(&f, "%.*s%s", (int)(strlen(ways[i]) - 2), ways[i], id));
         ck_leaks("{'leaks':[]}");
     }
-    ask("/claimd/history?event=shown");
+    fetch("/claimd/history?event=shown");
     ck_assert_str_eq(api_pick(&f, "history.0.action"), "messages:get_all");
     ck_assert_str_eq(api_pick(&f, "history.0.client"), API_CALL_CLIENT);
 }
@@ -159,8 +159,8 @@ START_TEST(whatever_shows_a_message_reads_it)
 START_TEST(a_listing_that_leaves_a_message_out_does_not_read_it)
 {
     post("q");
-    ask(MESSAGES); /* of the same client, without echo */
-    ask("/claimd/leaks");
+    fetch(MESSAGES); /* of the same client, without echo */
+    fetch("/claimd/leaks");
     ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "unread");
 }
 
@@ -174,7 +174,7 @@ START_TEST(dead_letters_are_listed_until_they_are_read)
                       "','queue':'dead','from':'q','id':'%s','client':'" WORKER
                       "','at':'2026-01-31T12:01:00Z','at_ms':1769860860000}]}",
                       id));
-    ask("/v2/queues/dead/messages?echo=true");
+    fetch("/v2/queues/dead/messages?echo=true");
     ck_leaks("{'leaks':[]}");
 }
 
@@ -183,11 +183,11 @@ START_TEST(a_message_read_before_its_move_is_still_a_dead_letter)
     ck_api(&f, "PUT", "/v2/queues/q",
            "{\"_max_claim_count\":1,\"_dead_letter_queue\":\"dead\"}", 201, NULL);
     post("q");
-    ask(MESSAGES "?echo=true");
+    fetch(MESSAGES "?echo=true");
     ck_assert_ptr_nonnull(take("q", 1));
     advance(60);
     ck_assert_ptr_null(take("q", 1));
-    ask("/claimd/leaks");
+    fetch("/claimd/leaks");
     ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "dead_letter");
 }
 
@@ -233,7 +233,7 @@ count_all(const char *target, size_t *pages)
         json_t *tree, *leak;
         size_t i;
 
-        ask(target);
+        fetch(target);
         tree = json_loads(api_body(&f.c), 0, NULL);
         json_array_foreach(json_object_get(tree, "leaks"), i, leak)
         {
@@ -278,11 +278,11 @@ START_TEST(a_queue_that_has_gone_between_two_pages_is_passed)
 
     for (int i = 0; i < 4; i++)
         post_as("p", api_text(&f, "q%d", i));
-    ask("/claimd/leaks?limit=2");
+    fetch("/claimd/leaks?limit=2");
     next = api_text(&f, "%s", api_pick(&f, "links.0.href"));
     f.c.headers[API_HEADER_PROJECT_ID] = "p";
     ck_api(&f, "DELETE", "/v2/queues/q1", NULL, 204, NULL);
-    ask(next);
+    fetch(next);
     ck_assert_str_eq(api_pick(&f, "leaks.0.queue"), "q2");
     ck_assert_str_eq(api_pick(&f, "leaks.1.queue"), "q3");
 }
@@ -300,9 +300,9 @@ START_TEST(one_response_looks_at_some_thousand_messages)
                NULL);
         ck_assert_ptr_nonnull(take("q", 20));
     }
-    ask("/claimd/leaks?limit=1000");
+    fetch("/claimd/leaks?limit=1000");
     ck_assert_ptr_null(strstr(api_body(&f.c), "unread"));
-    ask(api_text(&f, "%s", api_pick(&f, "links.0.href")));
+    fetch(api_text(&f, "%s", api_pick(&f, "links.0.href")));
     ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "claim");
     ck_assert_ptr_null(strstr(api_body(&f.c), "links"));
 }
@@ -324,7 +324,7 @@ START_TEST(wrong_parameters_are_refused)
 
     f.c.headers[API_HEADER_PROJECT_ID] = NULL;
     ck_api_rows(&f, rows);
-    ask("/claimd/leaks?marker=q/nonsense/");
+    fetch("/claimd/leaks?marker=q/nonsense/");
     ck_api_body(&f, "{'leaks':[]}");
 }
 

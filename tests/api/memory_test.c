@@ -313,7 +313,8 @@ API_TEST_WITH(a_caller_with_a_keystone_token_is_refused_without_memory,
     sweep(f, &steps[0], false);
     sweep(f, &steps[1], false);
     sweep(f, &steps[1], true);
-    ck_assert_uint_gt(fake_keystone_asked(&f->fake), 20); /* its part has failed, too */
+    ck_assert_uint_gt(fake_keystone_requests(&f->fake),
+                      20); /* its part has failed, too */
 }
 
 /* A certificate for the project of the fixture. */
@@ -419,7 +420,7 @@ API_TEST_WITH(a_grant_is_signed_and_looked_at_without_memory_or_not_at_all,
     ck_assert_uint_gt(nth, 1);
 }
 
-/* What is done to a subscription; id: its. */
+/* Changes a subscription in one of several ways. id: of the subscription. */
 static void
 sweep_subscription(struct api_fixture *f, const char *id)
 {

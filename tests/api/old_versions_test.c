@@ -40,7 +40,7 @@ API_TEST(v1_1_knows_no_delays)
 
 TEST_CASE("v1");
 
-API_TEST(v1_tells_existence_without_a_word)
+API_TEST(v1_shows_existence_without_a_body)
 {
     ck_api(f, "GET", "/v1/queues/q?x=1", NULL, 404, NULL);
     ck_assert_str_eq(api_body(&f->c), "");

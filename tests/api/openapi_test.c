@@ -1,6 +1,6 @@
 /*
  * /openapi.json: it is JSON, it tells of what is served, and of nothing else (docs/api.md
- * 6.6). Whether it is true, tests/e2e/openapi_test.py asks a real server.
+ * 6.6). tests/e2e/openapi_test.py compares it with a real server.
  */
 #include "api/version.h"
 #include "support/api_fixture.h"
@@ -16,7 +16,7 @@ enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
 /* The document as a tree, owned. */
 static json_t *
-ask(struct api_fixture *f)
+fetch(struct api_fixture *f)
 {
     json_error_t error;
     json_t *tree;
@@ -28,7 +28,7 @@ ask(struct api_fixture *f)
     return tree;
 }
 
-/* What stands at the names, NULL if nothing does. */
+/* The member at this path of names, NULL if there is none. */
 static json_t *
 at(const json_t *tree, const char *first, const char *second, const char *third)
 {
@@ -80,7 +80,7 @@ API_TEST_WITH(every_route_is_described_and_nothing_else,
     size_t described = 0;
     json_t *tree;
 
-    tree = ask(f);
+    tree = fetch(f);
     for (size_t i = 0; i < VERSIONS; i++)
         for (const struct route *r = versions[i]->routes; r->pattern != NULL; r++) {
             const json_t *operation =
@@ -112,7 +112,7 @@ API_TEST_WITH(no_two_operations_have_one_name, api_fixture_open_identity(f, NULL
     json_t *seen = json_object(), *tree, *item, *operation;
     const char *path, *method;
 
-    tree = ask(f);
+    tree = fetch(f);
     json_object_foreach(json_object_get(tree, "paths"), path, item)
         json_object_foreach(item, method, operation)
     {
@@ -133,7 +133,7 @@ START_TEST(disabled_features_are_not_described)
     json_t *tree;
 
     api_fixture_open(&f);
-    tree = ask(&f);
+    tree = fetch(&f);
     ck_assert_ptr_nonnull(at(tree, "paths", NULL, "/v1/queues"));
     ck_assert_ptr_nonnull(at(tree, "paths", NULL, "/v1.1/queues"));
     ck_assert_ptr_nonnull(at(tree, "components", "schemas", "MessageV1"));
@@ -147,7 +147,7 @@ START_TEST(disabled_features_are_not_described)
     limits.admin_mode = true;
     limits.ui = true;
     api_fixture_open_with(&f, &limits);
-    tree = ask(&f);
+    tree = fetch(&f);
     ck_assert_ptr_null(strstr(api_body(&f.c), "/v1"));
     ck_assert_ptr_null(at(tree, "components", "schemas", "MessageV1"));
     ck_assert_ptr_null(at(tree, "components", "parameters", "ClientOptional"));
@@ -167,7 +167,7 @@ START_TEST(the_limits_are_those_in_force)
     limits.client_id_strict = false;
     limits.max_length_client_id = 99;
     api_fixture_open_with(&f, &limits);
-    json_decref(ask(&f));
+    json_decref(fetch(&f));
     ck_assert_str_eq(api_pick(&f, "components.schemas.ClientId.type"), "string");
     ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"maxLength\":99"));
     ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"maximum\":7,\"default\":7"));
@@ -207,7 +207,7 @@ API_TEST(limits_of_projects_are_described_when_they_are_in_force)
         json_t *tree;
 
         api_limit(f->api, &cases[i].limits);
-        tree = ask(f);
+        tree = fetch(f);
         ck_assert(is_limited(tree, "/v2/queues", "get") == cases[i].listing);
         ck_assert(is_limited(tree, "/v1/health", "get") == cases[i].listing);
         ck_assert(is_limited(tree, "/v2/queues/{queue}", "put") == cases[i].making);
@@ -224,7 +224,7 @@ API_TEST(limits_of_projects_are_described_when_they_are_in_force)
     }
 }
 
-/* ------------------------------------------------------------------ who may */
+/* -------------------------------------------------------------- permissions */
 
 TEST_CASE("credentials");
 
@@ -239,7 +239,7 @@ API_TEST(without_authentication_no_token_is_described)
 {
     json_t *tree;
 
-    tree = ask(f);
+    tree = fetch(f);
     ck_assert_uint_eq(json_array_size(json_object_get(tree, "security")), 0);
     ck_assert_ptr_null(at(tree, "components", NULL, "securitySchemes"));
     ck_assert_ptr_null(
@@ -269,7 +269,7 @@ check_alternatives(const json_t *tree, const json_t *security, json_t *named)
 static void
 check_schemes(struct api_fixture *f, size_t count)
 {
-    json_t *tree = ask(f), *named = json_object(), *item, *operation;
+    json_t *tree = fetch(f), *named = json_object(), *item, *operation;
     const char *path, *method;
 
     check_alternatives(tree, json_object_get(tree, "security"), named);
@@ -322,7 +322,7 @@ API_TEST_WITH(the_roles_are_those_of_the_policy_in_force, api_fixture_open_acces
 
     ck_assert_int_eq(access_replace(f->access, bytes_str(""), &policy, &bad_line, &why),
                      ST_OK);
-    tree = ask(f);
+    tree = fetch(f);
     ck_assert_uint_eq(json_array_size(json_object_get(tree, "security")), 2);
     ck_assert_ptr_nonnull(
         at(at(tree, "paths", "/v2/queues", "get"), "responses", NULL, "401"));
@@ -341,7 +341,7 @@ API_TEST_WITH(the_roles_are_those_of_the_policy_in_force, api_fixture_open_acces
                      ST_OK);
     ck_assert_int_eq(access_replace(f->access, bytes_str(""), &policy, &bad_line, &why),
                      ST_OK);
-    tree = ask(f);
+    tree = fetch(f);
     ck_assert_uint_eq(
         count_roles(tree, "/v2/queues/{queue}/messages", "post", "messages:create"), 0);
     json_decref(tree);
@@ -370,7 +370,7 @@ START_TEST(no_placeholder_and_no_condition_is_left)
     for (int strict = 0; strict < 2; strict++) {
         limits.client_id_strict = strict == 1;
         api_fixture_open_with(&f, &limits);
-        json_decref(ask(&f));
+        json_decref(fetch(&f));
         ck_assert_ptr_null(strstr(api_body(&f.c), "${"));
         ck_assert_ptr_null(strstr(api_body(&f.c), "$if"));
         ck_assert_ptr_nonnull(strstr(api_body(&f.c), " seconds, at most 45\""));
@@ -409,7 +409,7 @@ follow(const json_t *root, const json_t *tree, json_t *named)
 static void
 check_references(struct api_fixture *f)
 {
-    json_t *tree = ask(f), *named = json_object(), *items, *item;
+    json_t *tree = fetch(f), *named = json_object(), *items, *item;
     const char *section, *name;
 
     follow(tree, tree, named);

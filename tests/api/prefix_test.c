@@ -96,7 +96,7 @@ id_in(struct walk *w, const char *text, const char *kind)
     return api_text(&w->f, "%.24s", at + strlen(kind));
 }
 
-/* What all three versions have, in the form of each. */
+/* Resources that all three versions have, in the form of each. */
 static void
 walk_messages_and_claims(struct walk *w, const char *messages, const char *terms)
 {

@@ -433,7 +433,7 @@ API_TEST(a_filter_finds_one_queue_among_a_hundred)
                    "&with_count=true&a%20b=c%26d&marker=q097'}]}");
 }
 
-API_TEST(the_count_is_given_when_it_was_asked_for)
+API_TEST(with_count_adds_the_number_of_queues)
 {
     ck_api(f, "GET", "/v2/queues?with_count=true", NULL, 200, NULL);
     ck_api_body(f, "{'queues': [], 'links': [], 'count': 0}");

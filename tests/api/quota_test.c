@@ -1,6 +1,6 @@
 /* Limits of each project as clients see them (docs/api.md 16). */
 #include "claimd/engine/engine.h"
-#include "support/asking.h"
+#include "support/pending.h"
 
 #include <string.h>
 
@@ -58,9 +58,9 @@ API_TEST(each_quota_of_the_store_has_its_own_title)
     ck_api(f, "POST", "/v2/queues/q/claims", "{}", 201, NULL); /* working goes on */
 }
 
-/* Asks through a connection. */
+/* Sends a request on a connection. */
 static int
-ask(struct api_fixture *f, struct api_connection *connection)
+fetch(struct api_fixture *f, struct api_connection *connection)
 {
     f->c.connection = connection;
     (void)api_call(&f->c, "GET", "/v2/queues", NULL);
@@ -68,63 +68,63 @@ ask(struct api_fixture *f, struct api_connection *connection)
     return f->c.res.code;
 }
 
-API_TEST(connections_count_for_the_project_they_asked_for_last)
+API_TEST(connections_count_for_the_project_of_their_last_request)
 {
     struct api_connection connections[2] = {{NULL}};
 
     limit(f, (struct api_project_limits){.connections = 1});
-    ck_assert_int_eq(ask(f, &connections[0]), 200);
-    ck_assert_int_eq(ask(f, &connections[0]), 200);
-    ck_assert_int_eq(ask(f, &connections[1]), 429);
+    ck_assert_int_eq(fetch(f, &connections[0]), 200);
+    ck_assert_int_eq(fetch(f, &connections[0]), 200);
+    ck_assert_int_eq(fetch(f, &connections[1]), 429);
     ck_assert_int_eq(f->c.res.status, ST_PROJECT_CONNECTIONS);
     f->c.headers[API_HEADER_PROJECT_ID] = "another";
-    ck_assert_int_eq(ask(f, &connections[0]), 200);
+    ck_assert_int_eq(fetch(f, &connections[0]), 200);
     f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
-    ck_assert_int_eq(ask(f, &connections[1]), 200);
+    ck_assert_int_eq(fetch(f, &connections[1]), 200);
     api_connection_closed(f->api, &connections[0]);
     api_connection_closed(f->api, &connections[1]);
 }
 
-/* Asks for a stream of events. True: the response is its first event; false: that of one
+/* Requests a stream of events. True: the response is its first event; false: that of one
  * moment. */
 static bool
-begin_stream(struct asking *a, struct api_fixture *f)
+begin_stream(struct pending *a, struct api_fixture *f)
 {
-    asking_prepare(a, f, "GET", "/claimd/queues/q/claims", NULL);
+    pending_prepare(a, f, "GET", "/claimd/queues/q/claims", NULL);
     a->req.headers[API_HEADER_ACCEPT] = bytes_str("text/event-stream");
-    ck_assert_int_eq(asking_ask(a), API_SEND);
+    ck_assert_int_eq(pending_fetch(a), API_SEND);
     ck_assert_int_eq(a->res.code, 200);
     return a->res.stream;
 }
 
 API_TEST(streams_count_as_long_polling_requests_until_they_end)
 {
-    struct asking first, second;
+    struct pending first, second;
 
     ck_api(f, "POST", "/v2/queues/q/messages", ONE, 201, NULL);
     limit(f, (struct api_project_limits){.waiters = 1});
     ck_assert(begin_stream(&first, f));
     ck_assert(!begin_stream(&second, f));
-    asking_forget(&second);
+    pending_end(&second);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(asking_ask(&first), API_SEND);
+        ck_assert_int_eq(pending_fetch(&first), API_SEND);
         ck_assert(first.res.stream);
     }
-    asking_forget(&first);
+    pending_end(&first);
     ck_assert(begin_stream(&second, f));
-    asking_forget(&second);
+    pending_end(&second);
 }
 
 API_TEST(a_lower_limit_ends_no_stream)
 {
-    struct asking first, second;
+    struct pending first, second;
 
     ck_api(f, "POST", "/v2/queues/q/messages", ONE, 201, NULL);
     ck_assert(begin_stream(&first, f));
     limit(f, (struct api_project_limits){.waiters = 1});
     ck_assert(begin_stream(&second, f));
-    ck_assert_int_eq(asking_ask(&first), API_SEND);
+    ck_assert_int_eq(pending_fetch(&first), API_SEND);
     ck_assert(first.res.stream);
-    asking_forget(&first);
-    asking_forget(&second);
+    pending_end(&first);
+    pending_end(&second);
 }

@@ -44,7 +44,7 @@ API_TEST(unknown_paths_are_404_with_the_title_of_a_path)
                 "{'title': '404 Not Found', 'description': 'the path does not exist'}");
 }
 
-START_TEST(a_path_that_is_hidden_says_what_hides_it)
+START_TEST(a_hidden_path_names_the_option_that_hides_it)
 {
     struct api_limits limits = api_limits_default;
     struct api_fixture f;
@@ -176,7 +176,7 @@ API_TEST(a_method_that_a_resource_lacks_is_405_and_names_the_others)
     }
 }
 
-API_TEST(options_tells_the_methods_without_a_body)
+API_TEST(options_lists_the_methods_without_a_body)
 {
     ck_api(f, "OPTIONS", "/v2/queues/q/messages", NULL, 200, NULL);
     ck_api_header(f, "Allow", "DELETE, GET, POST");

@@ -220,7 +220,7 @@ API_TEST_WITH(it_is_good_for_no_other_words, open_signing(f, KEY))
     ck_refused(f, API_HEADER_URL_SIGNATURE, "");
     ck_refused(f, API_HEADER_URL_SIGNATURE, "0");
     f->c.headers[API_HEADER_AUTH_TOKEN] =
-        "boss"; /* who has both is judged by the first */
+        "boss"; /* of both credentials the first counts */
     ck_refused(f, API_HEADER_URL_SIGNATURE, "");
 }
 

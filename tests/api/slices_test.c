@@ -1,4 +1,4 @@
-/* Requests that are answered in slices: what they cost, counted, and that nothing is
+/* Requests that are processed in slices: their cost, counted, and that nothing is
  * missed. */
 #include "support/api_fixture.h"
 

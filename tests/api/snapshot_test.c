@@ -1,6 +1,6 @@
 /* The snapshot of the queues that viewers share: one request builds it, others wait
  * (docs/api.md 26.1). */
-#include "support/asking.h"
+#include "support/pending.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,27 +29,27 @@ open_many(struct api_fixture *f)
 
 /* Begins a view. */
 static void
-view(struct asking *a, struct api_fixture *f, enum api_next expected)
+view(struct pending *a, struct api_fixture *f, enum api_next expected)
 {
-    asking_prepare(a, f, "GET", PATH, NULL);
-    ck_assert_int_eq(asking_ask(a), expected);
+    pending_prepare(a, f, "GET", PATH, NULL);
+    ck_assert_int_eq(pending_fetch(a), expected);
 }
 
 /* The view has its response now. */
 static void
-ck_viewed(struct asking *a)
+ck_viewed(struct pending *a)
 {
-    ck_assert_int_eq(asking_ask(a), API_SEND);
+    ck_assert_int_eq(pending_fetch(a), API_SEND);
     ck_assert_int_eq(a->res.code, 200);
     buf_byte(&a->res.body, '\0');
     ck_assert_ptr_nonnull(strstr(a->res.body.data, "\"total\":1000,\"matching\":1000"));
-    asking_forget(a);
+    pending_end(a);
 }
 
 static void
 viewers_wait_for_one_build_here(struct api_fixture *f)
 {
-    struct asking builder, viewers[3];
+    struct pending builder, viewers[3];
     const size_t before = mem_used(f->mem);
     size_t during;
 
@@ -70,12 +70,12 @@ SNAPSHOT_TEST(viewers_wait_for_one_build)
 static void
 a_viewer_continues_the_build_of_one_that_left_here(struct api_fixture *f)
 {
-    struct asking builder, first, second;
+    struct pending builder, first, second;
 
     view(&builder, f, API_AGAIN);
     view(&first, f, API_WAIT);
     view(&second, f, API_WAIT);
-    asking_forget(&builder);
+    pending_end(&builder);
     ck_assert_int_eq(first.ready, 1);
     ck_assert_int_eq(second.ready, 0);
     ck_viewed(&first); /* the second slice is the last one */
@@ -88,13 +88,13 @@ SNAPSHOT_TEST(a_viewer_continues_the_build_of_one_that_left)
 static void
 a_build_is_handed_over_again_here(struct api_fixture *f)
 {
-    struct asking builder, first, second;
+    struct pending builder, first, second;
 
     view(&builder, f, API_AGAIN);
     view(&first, f, API_WAIT);
     view(&second, f, API_WAIT);
-    asking_forget(&builder);
-    asking_forget(&first); /* it was woken, and leaves before it runs */
+    pending_end(&builder);
+    pending_end(&first); /* it was woken, and leaves before it runs */
     ck_assert_int_eq(second.ready, 1);
     ck_viewed(&second);
 }
@@ -104,17 +104,17 @@ SNAPSHOT_TEST(a_build_is_handed_over_again)
 static void
 a_build_that_none_waits_for_is_discarded_here(struct api_fixture *f)
 {
-    struct asking builder, waiter;
+    struct pending builder, waiter;
     size_t before;
 
     view(&builder, f, API_AGAIN);
     view(&waiter, f, API_WAIT);
-    asking_forget(&waiter);
-    asking_forget(&builder);
+    pending_end(&waiter);
+    pending_end(&builder);
     before = mem_used(f->mem);
     view(&builder, f, API_AGAIN); /* begins anew, and does not wait for the other */
     ck_assert_uint_gt(mem_used(f->mem), before + 50000);
-    asking_forget(&builder);
+    pending_end(&builder);
     ck_assert_uint_eq(mem_used(f->mem), before);
 }
 
@@ -123,14 +123,14 @@ SNAPSHOT_TEST(a_build_that_none_waits_for_is_discarded)
 static void
 a_request_that_must_not_wait_takes_turns_here(struct api_fixture *f)
 {
-    struct asking builder, other;
+    struct pending builder, other;
 
     view(&builder, f, API_AGAIN);
-    asking_prepare(&other, f, "GET", PATH, NULL);
+    pending_prepare(&other, f, "GET", PATH, NULL);
     other.req.waiting = NULL;
-    ck_assert_int_eq(asking_ask(&other), API_AGAIN);
-    ck_assert_int_eq(asking_ask(&other), API_AGAIN);
-    asking_forget(&builder); /* it takes over in its next turn */
+    ck_assert_int_eq(pending_fetch(&other), API_AGAIN);
+    ck_assert_int_eq(pending_fetch(&other), API_AGAIN);
+    pending_end(&builder); /* it takes over in its next turn */
     ck_viewed(&other);
 }
 
@@ -139,12 +139,12 @@ SNAPSHOT_TEST(a_request_that_must_not_wait_takes_turns)
 static void
 a_viewer_whose_time_is_over_does_not_wait_again_here(struct api_fixture *f)
 {
-    struct asking builder, viewer;
+    struct pending builder, viewer;
 
     view(&builder, f, API_AGAIN);
     view(&viewer, f, API_WAIT);
     viewer.waiting.end = WAITING_OVER;
-    ck_assert_int_eq(asking_ask(&viewer), API_AGAIN);
+    ck_assert_int_eq(pending_fetch(&viewer), API_AGAIN);
     ck_viewed(&builder);
     ck_viewed(&viewer);
 }
@@ -154,7 +154,7 @@ SNAPSHOT_TEST(a_viewer_whose_time_is_over_does_not_wait_again)
 static void
 a_viewer_takes_the_build_that_it_waited_for_at_any_age_here(struct api_fixture *f)
 {
-    struct asking builder, viewer;
+    struct pending builder, viewer;
 
     view(&builder, f, API_AGAIN);
     view(&viewer, f, API_WAIT);
@@ -162,7 +162,7 @@ a_viewer_takes_the_build_that_it_waited_for_at_any_age_here(struct api_fixture *
     ck_viewed(&builder);
     ck_viewed(&viewer);
     view(&viewer, f, API_AGAIN); /* a new one does not take it */
-    asking_forget(&viewer);
+    pending_end(&viewer);
 }
 
 SNAPSHOT_TEST(a_viewer_takes_the_build_that_it_waited_for_at_any_age)
@@ -170,13 +170,13 @@ SNAPSHOT_TEST(a_viewer_takes_the_build_that_it_waited_for_at_any_age)
 static void
 viewers_use_the_last_snapshot_during_a_build_here(struct api_fixture *f)
 {
-    struct asking builder, viewer;
+    struct pending builder, viewer;
 
     ck_api(f, "GET", PATH, NULL, 200, NULL);
     f->c.now_ms += 4000;
     view(&builder, f, API_AGAIN);
     view(&viewer, f, API_SEND);
-    asking_forget(&viewer);
+    pending_end(&viewer);
     f->c.now_ms += 1000; /* now it is too old */
     view(&viewer, f, API_WAIT);
     ck_viewed(&builder);
@@ -188,7 +188,7 @@ SNAPSHOT_TEST(viewers_use_the_last_snapshot_during_a_build)
 static void
 each_project_has_a_build_of_its_own_here(struct api_fixture *f)
 {
-    struct asking builder;
+    struct pending builder;
 
     view(&builder, f, API_AGAIN);
     f->c.headers[API_HEADER_PROJECT_ID] = "other";

@@ -1,6 +1,6 @@
 /* The whole state of a project as lines (docs/api.md 23.4). */
 #include "claimd/json/string.h"
-#include "support/asking.h"
+#include "support/pending.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -457,17 +457,17 @@ TEST_CASE("others", .setup = open_testapi, .teardown = close_testapi);
 START_TEST(one_state_is_put_after_the_other)
 {
     const char *lines = json("{'queue':'q'}");
-    struct asking put;
+    struct pending put;
 
     ck_assert(testapi_begin_load(f.testapi));
-    asking_prepare(&put, &f, "PUT", STATE, NULL);
+    pending_prepare(&put, &f, "PUT", STATE, NULL);
     put.req.body = bytes_str(lines);
-    ck_assert_int_eq(asking_ask(&put), API_AGAIN);
-    ck_assert_int_eq(asking_ask(&put), API_AGAIN);
+    ck_assert_int_eq(pending_fetch(&put), API_AGAIN);
+    ck_assert_int_eq(pending_fetch(&put), API_AGAIN);
     testapi_end_load(f.testapi);
-    ck_assert_int_ne(asking_ask(&put), API_AGAIN);
+    ck_assert_int_ne(pending_fetch(&put), API_AGAIN);
     ck_assert_int_eq(put.res.code, 204);
-    asking_forget(&put);
+    pending_end(&put);
     ck_assert(testapi_begin_load(f.testapi)); /* no load is under way */
     testapi_end_load(f.testapi);
 }
@@ -559,7 +559,7 @@ apply_nothing(struct store *s, struct store_op *op, const struct store_queue *qu
     return ST_PROJECT_BYTES;
 }
 
-START_TEST(a_response_tells_that_the_old_state_could_not_be_restored)
+START_TEST(a_response_says_that_the_old_state_could_not_be_restored)
 {
     struct store_state_vtable refusing = *f.store->state;
 

@@ -1,4 +1,4 @@
-/* Subscriptions (docs/api.md 18). What is delivered is for others to test. */
+/* Requests for subscriptions (docs/api.md 18). tests/unit/notify tests deliveries. */
 #include "support/api_fixture.h"
 
 #include <stdio.h>

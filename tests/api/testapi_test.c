@@ -1,7 +1,7 @@
 /*
- * What tests may ask of a server besides (docs/api.md 23): clock, reset, history, expect.
+ * The requests of the test API (docs/api.md 23): clock, reset, history, expect.
  */
-#include "support/asking.h"
+#include "support/pending.h"
 
 #include <jansson.h>
 
@@ -161,23 +161,23 @@ START_TEST(dead_letters_are_reported)
  * then. */
 START_TEST(a_waiter_gets_its_message_before_the_clock_moves_on)
 {
-    struct asking a, step;
+    struct pending a, step;
 
     post(3000, 5);
-    asking_prepare(&a, &f, "POST", CLAIMS, "wait=30");
+    pending_prepare(&a, &f, "POST", CLAIMS, "wait=30");
     a.req.body = bytes_str("{\"ttl\":60,\"grace\":60}");
-    ck_assert_int_eq(asking_ask(&a), API_WAIT);
-    asking_prepare(&step, &f, "POST", "/claimd/clock/advance", NULL);
+    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
+    pending_prepare(&step, &f, "POST", "/claimd/clock/advance", NULL);
     step.req.body = bytes_str("{\"seconds\":66}");
     for (int i = 0; i < 100; i++)
-        ck_assert_int_eq(asking_ask(&step), API_AGAIN);
+        ck_assert_int_eq(pending_fetch(&step), API_AGAIN);
     ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)), API_FIXTURE_START_MS + 5000);
     ck_assert_int_eq(a.ready, 1);
-    asking_finish(&a, 201);
-    while (asking_ask(&step) == API_AGAIN)
+    pending_finish(&a, 201);
+    while (pending_fetch(&step) == API_AGAIN)
         continue;
-    asking_forget(&step);
-    asking_forget(&a);
+    pending_end(&step);
+    pending_end(&a);
     ck_api(&f, "GET", "/claimd/history", NULL, 200, NULL);
     ck_assert_str_eq(events("history"),
                      "queue_made@0 posted@0 clock_moved@0 delay_ended@5 "
@@ -186,10 +186,10 @@ START_TEST(a_waiter_gets_its_message_before_the_clock_moves_on)
 
 START_TEST(a_disconnected_waiter_does_not_block_the_clock)
 {
-    struct asking a;
+    struct pending a;
 
     post(3000, 5);
-    asking_begin(&a, &f, "POST", CLAIMS, "wait=30");
+    pending_begin(&a, &f, "POST", CLAIMS, "wait=30");
 
     clock_advance(testapi_clock(f.testapi), 5000);
     {
@@ -198,7 +198,7 @@ START_TEST(a_disconnected_waiter_does_not_block_the_clock)
         store_housekeep(f.store, clock_now_ms(testapi_clock(f.testapi)), &next_ms);
     }
     ck_assert_int_eq(a.ready, 1);
-    asking_forget(&a);
+    pending_end(&a);
     advance(1);
 }
 
@@ -310,25 +310,25 @@ START_TEST(only_one_project_goes)
 
 START_TEST(waiters_are_woken_before_the_clock_moves)
 {
-    struct asking waiter, other, reset;
+    struct pending waiter, other, reset;
 
-    asking_begin(&waiter, &f, "POST", CLAIMS, "wait=30");
+    pending_begin(&waiter, &f, "POST", CLAIMS, "wait=30");
     f.c.headers[API_HEADER_PROJECT_ID] = "b";
-    asking_prepare(&other, &f, "POST", CLAIMS, "wait=30");
+    pending_prepare(&other, &f, "POST", CLAIMS, "wait=30");
     other.req.headers[API_HEADER_PROJECT_ID] = bytes_str("b");
-    ck_assert_int_eq(asking_ask(&other), API_WAIT);
-    asking_prepare(&reset, &f, "POST", "/claimd/reset", NULL);
+    ck_assert_int_eq(pending_fetch(&other), API_WAIT);
+    pending_prepare(&reset, &f, "POST", "/claimd/reset", NULL);
     for (int i = 0; i < 10; i++)
-        ck_assert_int_eq(asking_ask(&reset), API_AGAIN);
+        ck_assert_int_eq(pending_fetch(&reset), API_AGAIN);
     ck_assert_int_eq(waiter.gone, 1);
     ck_assert_int_eq(other.gone, 0); /* of another project */
     waiter.waiting.end = WAITING_OVER;
-    asking_finish(&waiter, 204);
-    ck_assert_int_eq(asking_ask(&reset), API_SEND);
+    pending_finish(&waiter, 204);
+    ck_assert_int_eq(pending_fetch(&reset), API_SEND);
     ck_assert_int_eq(reset.res.code, 204);
-    asking_forget(&reset);
-    asking_forget(&waiter);
-    asking_forget(&other);
+    pending_end(&reset);
+    pending_end(&waiter);
+    pending_end(&other);
 }
 
 TEST_CASE("history", .setup = open_testapi, .teardown = close_testapi);
@@ -362,7 +362,7 @@ START_TEST(all_that_a_worker_does_is_reported)
     ck_assert_str_eq(api_pick(&f, "history.9.action"), "messages:pop");
 }
 
-START_TEST(a_move_says_how_much_of_what_it_did_is_forgotten)
+START_TEST(a_move_reports_the_number_of_dropped_events)
 {
     for (int i = 0; i < HISTORY_MOST + 5; i++)
         post(60, 0);
@@ -445,25 +445,25 @@ START_TEST(a_met_expectation_returns_at_once)
 
 START_TEST(an_expectation_waits_until_it_is_met)
 {
-    struct asking a;
+    struct pending a;
 
-    asking_begin(&a, &f, "GET", "/claimd/expect?queue=q&messages=2&wait=7", NULL);
+    pending_begin(&a, &f, "GET", "/claimd/expect?queue=q&messages=2&wait=7", NULL);
     ck_assert_int_eq(a.waiting.wait_ms, 7000);
     post(300, 0);
     ck_assert_int_gt(a.ready, 0);
-    ck_assert_int_eq(asking_ask(&a), API_WAIT);
+    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
     post(300, 0);
-    asking_finish(&a, 200);
-    asking_forget(&a);
+    pending_finish(&a, 200);
+    pending_end(&a);
 
-    asking_begin(&a, &f, "GET", "/claimd/expect?queue=q&messages=0&wait=100000", NULL);
+    pending_begin(&a, &f, "GET", "/claimd/expect?queue=q&messages=0&wait=100000", NULL);
     ck_assert_int_eq(a.waiting.wait_ms, 1000 * api_limits_default.max_wait);
     a.waiting.end = WAITING_OVER;
-    asking_finish(&a, 409);
-    asking_forget(&a);
+    pending_finish(&a, 409);
+    pending_end(&a);
 
-    asking_begin(&a, &f, "GET", "/claimd/expect?queue=q&messages=0&wait=1", NULL);
-    asking_forget(&a); /* hung up */
+    pending_begin(&a, &f, "GET", "/claimd/expect?queue=q&messages=0&wait=1", NULL);
+    pending_end(&a); /* hung up */
     post(300, 0);
 }
 

@@ -46,7 +46,7 @@ has_next(struct api_fixture *f)
 
 TEST_CASE("queues");
 
-API_TEST(a_row_says_what_is_in_a_queue)
+API_TEST(a_row_shows_the_contents_of_a_queue)
 {
     ck_api(f, "PUT", "/v2/queues/jobs",
            "{\"_dead_letter_queue\":\"failed\",\"_max_claim_count\":3}", 201, NULL);
@@ -87,7 +87,7 @@ ck_snapshot(struct api_fixture *f, const char *query, const char *expected, int 
 API_TEST(viewers_share_a_snapshot)
 {
     if (api_fixture_on_redis())
-        return; /* whose survey is up to a second old itself */
+        return; /* its survey is up to a second old, too */
     fill(f, "p", "b", "xx");
     f->c.now_ms += 5;
     fill(f, "p", "a", "x");
@@ -283,7 +283,7 @@ API_TEST_WITH(only_callers_that_may_dump_see_all_projects, api_fixture_open_acce
     ck_api(f, "GET", "/claimd/queues?project=p2", NULL, 403, "Not authorized");
 }
 
-API_TEST_WITH(a_snapshot_of_a_project_tells_nothing_of_others, api_fixture_open_access(f))
+API_TEST_WITH(a_snapshot_of_a_project_shows_no_other_project, api_fixture_open_access(f))
 {
     static const char *const lines[] = {"admin admin * never", "reader reader p1 never"};
 

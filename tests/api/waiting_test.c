@@ -2,7 +2,7 @@
  * Requests that wait for a message (docs/api.md 11), with the test in the place of the
  * front end; and the numbers of claims (12).
  */
-#include "support/asking.h"
+#include "support/pending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,48 +26,49 @@ TEST_CASE("waiting");
 API_TEST(over_the_project_limit_a_request_returns_ready_messages_at_once)
 {
     const struct api_project_limits limits = {.waiters = 1};
-    struct asking first, second, third;
+    struct pending first, second, third;
 
     api_limit(f->api, &limits);
-    asking_prepare(&first, f, "POST", "/v2/queues/q/claims", "wait=20");
-    ck_assert_int_eq(asking_ask(&first), API_WAIT);
-    asking_prepare(&second, f, "POST", "/v2/queues/q/claims", "wait=20");
-    ck_assert_int_eq(asking_ask(&second), API_SEND);
+    pending_prepare(&first, f, "POST", "/v2/queues/q/claims", "wait=20");
+    ck_assert_int_eq(pending_fetch(&first), API_WAIT);
+    pending_prepare(&second, f, "POST", "/v2/queues/q/claims", "wait=20");
+    ck_assert_int_eq(pending_fetch(&second), API_SEND);
     ck_assert_int_eq(second.res.code, 429);
     ck_assert_uint_eq(second.waiting.waiter_count, 0);
-    asking_prepare(&third, f, "POST", "/v2/queues/r/claims", "wait=20");
+    pending_prepare(&third, f, "POST", "/v2/queues/r/claims", "wait=20");
     api_post_letters(f, "r", "a");
-    ck_assert_int_eq(asking_ask(&third), API_SEND);
+    ck_assert_int_eq(pending_fetch(&third), API_SEND);
     ck_assert_int_eq(third.res.code, 201);
-    ck_assert_int_eq(asking_ask(&first), API_WAIT); /* it waits on, and is counted once */
-    asking_forget(&first);
-    asking_forget(&second);
-    asking_prepare(&second, f, "POST", "/v2/queues/q/claims", "wait=20");
-    ck_assert_int_eq(asking_ask(&second), API_WAIT);
-    asking_forget(&second);
-    asking_forget(&third);
+    ck_assert_int_eq(pending_fetch(&first),
+                     API_WAIT); /* it waits on, and is counted once */
+    pending_end(&first);
+    pending_end(&second);
+    pending_prepare(&second, f, "POST", "/v2/queues/q/claims", "wait=20");
+    ck_assert_int_eq(pending_fetch(&second), API_WAIT);
+    pending_end(&second);
+    pending_end(&third);
 }
 
 API_TEST(a_refused_long_polling_request_for_several_queues_keeps_no_memory)
 {
     const struct api_project_limits limits = {.waiters = 1};
-    struct asking first, refused;
+    struct pending first, refused;
     size_t used = 0;
 
     api_limit(f->api, &limits);
-    asking_begin(&first, f, "POST", CLAIMS, "wait=20");
+    pending_begin(&first, f, "POST", CLAIMS, "wait=20");
     for (int i = 0; i < 10; i++) {
-        asking_prepare(&refused, f, "POST", "/claimd/claims?queue=q&queue=r&queue=s",
-                       "wait=20");
-        ck_assert_int_eq(asking_ask(&refused), API_SEND);
+        pending_prepare(&refused, f, "POST", "/claimd/claims?queue=q&queue=r&queue=s",
+                        "wait=20");
+        ck_assert_int_eq(pending_fetch(&refused), API_SEND);
         ck_assert_int_eq(refused.res.code, 429);
-        asking_forget(&refused);
+        pending_end(&refused);
         if (i == 0)
             used = mem_used(f->mem);
     }
     if (!api_fixture_on_redis())
         ck_assert_uint_eq(mem_used(f->mem), used);
-    asking_forget(&first);
+    pending_end(&first);
 }
 
 /* All that may wait. A claim of version 1 has a body. */
@@ -86,43 +87,43 @@ static const struct way {
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static void
-begin_way(struct asking *a, struct api_fixture *f, const struct way *way,
+begin_way(struct pending *a, struct api_fixture *f, const struct way *way,
           const char *prefer)
 {
-    asking_prepare(a, f, way->method, way->target, prefer);
+    pending_prepare(a, f, way->method, way->target, prefer);
     a->req.body = bytes_str(way->body);
 }
 
-LOOP_TEST(it_is_asked_again_when_there_is_a_message, WAYS)
+LOOP_TEST(a_waiter_is_tried_again_when_there_is_a_message, WAYS)
 {
     struct api_fixture f;
-    struct asking a;
+    struct pending a;
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(asking_ask(&a), API_WAIT);
+    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
     ck_assert_int_eq(a.waiting.wait_ms, 20000);
-    ck_assert_int_eq(asking_ask(&a), API_WAIT); /* as often as one likes */
+    ck_assert_int_eq(pending_fetch(&a), API_WAIT); /* as often as one likes */
     api_post_letters(&f, "q", "a");
     ck_assert_int_eq(a.ready, 1);
-    asking_finish(&a, ways[_i].found);
-    ck_assert_str_eq(asking_header(&a, "Preference-Applied"), "wait=20");
-    asking_forget(&a);
+    pending_finish(&a, ways[_i].found);
+    ck_assert_str_eq(pending_header(&a, "Preference-Applied"), "wait=20");
+    pending_end(&a);
     api_fixture_close(&f);
 }
 
 LOOP_TEST(when_its_time_is_over_the_response_is_the_usual_one, WAYS)
 {
     struct api_fixture f;
-    struct asking a;
+    struct pending a;
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(asking_ask(&a), API_WAIT);
+    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
     a.waiting.end = WAITING_OVER;
-    asking_finish(&a, ways[_i].empty);
-    ck_assert_str_eq(asking_header(&a, "Preference-Applied"), "wait=20");
-    asking_forget(&a);
+    pending_finish(&a, ways[_i].empty);
+    ck_assert_str_eq(pending_header(&a, "Preference-Applied"), "wait=20");
+    pending_end(&a);
     api_post_letters(&f, "q", "a");
     ck_assert_int_eq(a.ready, 0); /* it is notified no more */
     api_fixture_close(&f);
@@ -131,15 +132,15 @@ LOOP_TEST(when_its_time_is_over_the_response_is_the_usual_one, WAYS)
 LOOP_TEST(a_disconnected_waiter_claims_nothing, WAYS)
 {
     struct api_fixture f;
-    struct asking a;
+    struct pending a;
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(asking_ask(&a), API_WAIT);
+    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
     api_post_letters(&f, "q", "a");
     a.waiting.end = WAITING_ABANDONED;
-    asking_finish(&a, ways[_i].empty);
-    asking_forget(&a);
+    pending_finish(&a, ways[_i].empty);
+    pending_end(&a);
     ck_assert_uint_eq(claimed(&f), 0);
     ck_assert_ptr_nonnull(api_take(&f, "q", 1));
     api_fixture_close(&f);
@@ -148,44 +149,44 @@ LOOP_TEST(a_disconnected_waiter_claims_nothing, WAYS)
 LOOP_TEST(at_its_last_look_it_takes_what_is_there, WAYS)
 {
     struct api_fixture f;
-    struct asking a;
+    struct pending a;
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(asking_ask(&a), API_WAIT);
+    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
     api_post_letters(&f, "q", "a");
     a.waiting.end = WAITING_OVER;
-    asking_finish(&a, ways[_i].found);
-    asking_forget(&a);
+    pending_finish(&a, ways[_i].found);
+    pending_end(&a);
     api_fixture_close(&f);
 }
 
 LOOP_TEST(the_deletion_of_its_queue_ends_it, WAYS)
 {
     struct api_fixture f;
-    struct asking a;
+    struct pending a;
 
     api_fixture_open(&f);
     ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(asking_ask(&a), API_WAIT);
+    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
     ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
     ck_assert_int_eq(a.gone, 1);
     a.waiting.end = WAITING_OVER;
-    asking_finish(&a, ways[_i].empty);
-    asking_forget(&a);
+    pending_finish(&a, ways[_i].empty);
+    pending_end(&a);
     api_fixture_close(&f);
 }
 
 LOOP_TEST(it_may_end_in_the_middle, WAYS)
 {
     struct api_fixture f;
-    struct asking a;
+    struct pending a;
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(asking_ask(&a), API_WAIT);
-    asking_forget(&a); /* the front end has given it up */
+    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
+    pending_end(&a); /* the front end has given it up */
     api_post_letters(&f, "q", "a");
     ck_assert_int_eq(a.ready, 0);
     api_fixture_close(&f);
@@ -194,15 +195,15 @@ LOOP_TEST(it_may_end_in_the_middle, WAYS)
 LOOP_TEST(with_a_message_there_it_does_not_wait, WAYS)
 {
     struct api_fixture f;
-    struct asking a;
+    struct pending a;
 
     api_fixture_open(&f);
     api_post_letters(&f, "q", "a");
     begin_way(&a, &f, &ways[_i], "wait=20");
-    asking_finish(&a, ways[_i].found);
-    ck_assert_str_eq(asking_header(&a, "Preference-Applied"),
+    pending_finish(&a, ways[_i].found);
+    ck_assert_str_eq(pending_header(&a, "Preference-Applied"),
                      "wait=20"); /* it would have */
-    asking_forget(&a);
+    pending_end(&a);
     api_fixture_close(&f);
 }
 
@@ -230,30 +231,30 @@ LOOP_TEST(how_long_it_waits_is_said, sizeof(preferences) / sizeof(preferences[0]
 {
     struct api_limits limits = api_limits_default;
     struct api_fixture f;
-    struct asking a;
+    struct pending a;
 
     limits.max_wait = preferences[_i].max_wait;
     api_fixture_open_with(&f, &limits);
-    asking_prepare(&a, &f, "POST", CLAIMS, preferences[_i].prefer);
+    pending_prepare(&a, &f, "POST", CLAIMS, preferences[_i].prefer);
     if (preferences[_i].applied == NULL) {
-        asking_finish(&a, 204);
-        ck_assert_ptr_null(asking_header(&a, "Preference-Applied"));
+        pending_finish(&a, 204);
+        ck_assert_ptr_null(pending_header(&a, "Preference-Applied"));
     } else {
-        ck_assert_int_eq(asking_ask(&a), API_WAIT);
+        ck_assert_int_eq(pending_fetch(&a), API_WAIT);
         ck_assert_int_eq(a.waiting.wait_ms, atoi(preferences[_i].applied + 5) * 1000);
         a.waiting.end = WAITING_OVER;
-        asking_finish(&a, 204);
-        ck_assert_str_eq(asking_header(&a, "Preference-Applied"),
+        pending_finish(&a, 204);
+        ck_assert_str_eq(pending_header(&a, "Preference-Applied"),
                          preferences[_i].applied);
     }
-    asking_forget(&a);
+    pending_end(&a);
     api_fixture_close(&f);
 }
 
 START_TEST(a_retry_before_the_wake_up_of_a_deleted_queue_does_not_wait)
 {
     enum { CROWD = 600 }; /* more than are notified in one go */
-    static struct asking a[CROWD];
+    static struct pending a[CROWD];
     struct api_fixture f;
 
     if (api_fixture_on_redis())
@@ -261,13 +262,13 @@ START_TEST(a_retry_before_the_wake_up_of_a_deleted_queue_does_not_wait)
     api_fixture_open(&f);
     ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++)
-        asking_begin(&a[i], &f, "POST", "/v2/queues/q/claims", "wait=20");
+        pending_begin(&a[i], &f, "POST", "/v2/queues/q/claims", "wait=20");
     ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
     ck_assert_int_eq(a[CROWD - 1].gone, 0);
-    ck_assert_int_eq(asking_ask(&a[CROWD - 1]), API_SEND);
+    ck_assert_int_eq(pending_fetch(&a[CROWD - 1]), API_SEND);
     ck_assert_int_eq(a[CROWD - 1].res.code, 204);
     for (int i = 0; i < CROWD; i++)
-        asking_forget(&a[i]);
+        pending_end(&a[i]);
     api_fixture_close(&f);
 }
 
@@ -287,49 +288,49 @@ API_TEST(nothing_else_waits)
         "/v2/queues/q/stats",    "/v2/queues/q/claims/x",       "/v2/"};
 
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-        struct asking a;
+        struct pending a;
 
-        asking_prepare(&a, f, "GET", targets[i], "wait=20");
-        ck_assert_int_eq(asking_ask(&a), API_SEND);
-        ck_assert_ptr_null(asking_header(&a, "Preference-Applied"));
-        asking_forget(&a);
+        pending_prepare(&a, f, "GET", targets[i], "wait=20");
+        ck_assert_int_eq(pending_fetch(&a), API_SEND);
+        ck_assert_ptr_null(pending_header(&a, "Preference-Applied"));
+        pending_end(&a);
     }
 }
 
 API_TEST(errors_are_returned_before_a_request_waits)
 {
-    struct asking a;
+    struct pending a;
 
-    asking_prepare(&a, f, "POST", CLAIMS "?limit=0", "wait=20");
-    asking_finish(&a, 400);
-    asking_forget(&a);
-    asking_prepare(&a, f, "POST", CLAIMS, "wait=20");
+    pending_prepare(&a, f, "POST", CLAIMS "?limit=0", "wait=20");
+    pending_finish(&a, 400);
+    pending_end(&a);
+    pending_prepare(&a, f, "POST", CLAIMS, "wait=20");
     a.req.body = bytes_str("{\"ttl\":");
-    asking_finish(&a, 400);
-    asking_forget(&a);
+    pending_finish(&a, 400);
+    pending_end(&a);
 }
 
 API_TEST(while_it_waits_hardly_any_memory_is_kept)
 {
     enum { CROWD = 1000 };
-    static struct asking a[CROWD];
+    static struct pending a[CROWD];
     size_t before, first;
 
     ck_api(f, "PUT", "/v2/queues/q", NULL, 201, NULL);
-    asking_begin(&a[0], f, "POST", CLAIMS, "wait=20"); /* the wait queue, and tables */
+    pending_begin(&a[0], f, "POST", CLAIMS, "wait=20"); /* the wait queue, and tables */
     before = mem_used(f->mem);
-    asking_begin(&a[1], f, "POST", CLAIMS, "wait=20");
+    pending_begin(&a[1], f, "POST", CLAIMS, "wait=20");
     first = mem_used(f->mem) - before;
     for (int i = 2; i < CROWD; i++)
-        asking_begin(&a[i], f, "POST", CLAIMS, "wait=20");
+        pending_begin(&a[i], f, "POST", CLAIMS, "wait=20");
     ck_assert_ptr_null(a[1].res.body.data); /* its response has none */
     ck_assert_uint_le(mem_used(f->mem) - before, CROWD * (first + 16));
     before = mem_used(f->mem);
-    for (int round = 0; round < 1000; round++) /* nor does asking in vain take any */
-        ck_assert_int_eq(asking_ask(&a[round % CROWD]), API_WAIT);
+    for (int round = 0; round < 1000; round++) /* a claim without messages takes none */
+        ck_assert_int_eq(pending_fetch(&a[round % CROWD]), API_WAIT);
     ck_assert_uint_eq(mem_used(f->mem), before);
     for (int i = 0; i < CROWD; i++)
-        asking_forget(&a[i]);
+        pending_end(&a[i]);
 }
 
 /* -------------------------------------------------------------------- several queues */
@@ -382,38 +383,39 @@ API_TEST(mistakes_in_the_names_are_reported)
 
 API_TEST(one_named_twice_is_waited_for_once)
 {
-    struct asking a;
+    struct pending a;
 
-    asking_begin(&a, f, "POST", "/claimd/claims?queue=q&queue=r&queue=q&queue=r",
-                 "wait=20");
+    pending_begin(&a, f, "POST", "/claimd/claims?queue=q&queue=r&queue=q&queue=r",
+                  "wait=20");
     ck_assert_uint_eq(a.waiting.waiter_count, 2);
     api_post_letters(f, "r", "a");
     ck_assert_int_eq(a.ready, 1);
-    asking_finish(&a, 201);
-    asking_forget(&a);
+    pending_finish(&a, 201);
+    pending_end(&a);
 }
 
 API_TEST(a_waiter_served_by_one_queue_leaves_all_wait_queues)
 {
-    struct asking a, next;
+    struct pending a, next;
 
-    asking_begin(&a, f, "POST", "/claimd/claims?queue=q&queue=r&queue=s", "wait=20");
-    asking_begin(&next, f, "POST", CLAIMS, "wait=20");
+    pending_begin(&a, f, "POST", "/claimd/claims?queue=q&queue=r&queue=s", "wait=20");
+    pending_begin(&next, f, "POST", CLAIMS, "wait=20");
     api_post_letters(f, "s", "a");
-    asking_finish(&a, 201);
+    pending_finish(&a, 201);
     api_post_letters(f, "q", "b");
     ck_assert_int_eq(a.ready, 1);
     ck_assert_int_eq(next.ready, 1);
-    asking_finish(&next, 201);
-    asking_forget(&a);
-    asking_forget(&next);
+    pending_finish(&next, 201);
+    pending_end(&a);
+    pending_end(&next);
 }
 
 /* ---------------------------------------------------------------------- memory */
 
 TEST_CASE("memory");
 
-/* Lets each allocation fail while it begins to wait, or while it is asked again. */
+/* Lets each allocation fail while a request begins to wait, or while it is tried
+ * again. */
 static void
 sweep(const char *target, bool again)
 {
@@ -424,24 +426,24 @@ sweep(const char *target, bool again)
     for (uint64_t nth = 1;; nth++) {
         enum api_next next;
         uint64_t attempts;
-        struct asking a;
+        struct pending a;
 
         ck_assert_uint_lt(nth, 1000);
-        asking_prepare(&a, &f, "POST", target, "wait=20");
+        pending_prepare(&a, &f, "POST", target, "wait=20");
         if (again) {
-            ck_assert_int_eq(asking_ask(&a), API_WAIT);
+            ck_assert_int_eq(pending_fetch(&a), API_WAIT);
             api_post_letters(&f, "q", "a");
             arena_fini(&a.arena); /* so that it has to allocate */
         }
         attempts = mem_attempts(f.mem);
         mem_fail_nth(f.mem, nth);
-        next = asking_ask(&a);
+        next = pending_fetch(&a);
         mem_fail_nth(f.mem, 0);
         attempts = mem_attempts(f.mem) - attempts;
         if (next == API_SEND && a.res.code == 503) {
             refused++;
             ck_assert_uint_eq(a.waiting.waiter_count, 0);
-            asking_forget(&a);
+            pending_end(&a);
             ck_assert_uint_eq(claimed(&f), 0);
             if (again)
                 ck_assert_ptr_nonnull(api_take(&f, "q", 1));
@@ -451,7 +453,7 @@ sweep(const char *target, bool again)
         ck_assert_int_eq(next, again ? API_SEND : API_WAIT);
         if (again)
             ck_assert_int_eq(a.res.code, 201);
-        asking_forget(&a);
+        pending_end(&a);
         ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
         if (attempts < nth)
             break; /* none of them failed */
@@ -473,26 +475,26 @@ API_TEST_WITH(without_memory_for_the_test_api_the_project_keeps_its_quota_of_wai
     const struct api_project_limits limits = {.waiters = 1};
     static const char target[] = "/claimd/claims?queue=q&queue=r&queue=s";
     unsigned refused = 0;
-    struct asking a;
+    struct pending a;
 
     api_limit(f->api, &limits);
-    asking_begin(&a, f, "POST", target, "wait=20"); /* allocates what the API keeps */
-    asking_forget(&a);
+    pending_begin(&a, f, "POST", target, "wait=20"); /* allocates what the API keeps */
+    pending_end(&a);
     for (uint64_t nth = 1;; nth++) {
         uint64_t attempts = mem_attempts(f->mem);
         enum api_next next;
 
         ck_assert_uint_lt(nth, 1000);
-        asking_prepare(&a, f, "POST", target, "wait=20");
+        pending_prepare(&a, f, "POST", target, "wait=20");
         mem_fail_nth(f->mem, nth);
-        next = asking_ask(&a);
+        next = pending_fetch(&a);
         mem_fail_nth(f->mem, 0);
         attempts = mem_attempts(f->mem) - attempts;
         if (next == API_SEND) {
             ck_assert_int_eq(a.res.code, 503);
             refused++;
         }
-        asking_forget(&a);
+        pending_end(&a);
         if (next == API_WAIT && attempts < nth)
             break; /* none of them failed */
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What figures and tokens cost: throughput and processor time of a cycle of post, claim, delete.
+"""The cost of metrics and tokens: throughput and processor time of a cycle of post, claim, delete.
 
     access_cost.py CLAIMD CLAIMD-BENCH [ROUNDS [OTHER-CLAIMD]]
 

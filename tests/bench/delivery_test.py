@@ -68,7 +68,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
-    def answer(self, status, document=None, location=None):
+    def respond(self, status, document=None, location=None):
         text = b"" if document is None else json.dumps(document).encode()
         head = "HTTP/1.1 %d Word\r\n" % status
         if status != 204:
@@ -81,26 +81,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
 
     def do_PUT(self):
-        self.answer(201)
+        self.respond(201)
 
     def do_DELETE(self):
-        self.answer(204)
+        self.respond(204)
 
     def do_POST(self):
         document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         prefer = self.headers["Prefer"]
         if self.path.endswith("/messages"):
             self.server.heads["post"].add(prefer)
-            self.answer(self.server.post([m["body"] for m in document["messages"]]), {})
+            self.respond(self.server.post([m["body"] for m in document["messages"]]), {})
             return
         self.server.heads["claim"].add(prefer)
         limit = int(re.search(r"limit=(\d+)", self.path).group(1))
         taken = self.server.claim(limit, int(prefer.split("=")[1]) if prefer else 0)
         if not taken:
-            self.answer(204)
+            self.respond(204)
             return
         queue = self.path.split("/claims")[0]
-        self.answer(201, {"messages": [
+        self.respond(201, {"messages": [
             {"href": "%s/messages/%s?claim_id=c" % (queue, name), "body": body}
             for name, body in taken]}, queue + "/claims/c")
 

@@ -103,7 +103,7 @@ bench_wheel_late(struct mem *mem, struct owner *owner, size_t budget)
     wheel_free(w);
 }
 
-/* An owner that wakes when the wheel asks for it. */
+/* An owner that wakes when the wheel hints it. */
 static void
 bench_wheel_on_time(struct mem *mem, struct owner *owner)
 {
@@ -128,7 +128,7 @@ bench_wheel_on_time(struct mem *mem, struct owner *owner)
     wheel_free(w);
 }
 
-/* What ticks of 100 ms would cost: a wide slot moved whole, a tick's slot searched. */
+/* The cost with ticks of 100 ms: a wide slot moved whole, a tick's slot searched. */
 static void
 bench_wide_slots(struct mem *mem, struct owner *owner)
 {

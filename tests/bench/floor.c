@@ -98,15 +98,15 @@ document(enum floor_kind kind, unsigned batch, size_t body_bytes, struct bytes *
 }
 
 bool
-floor_answers(unsigned batch, size_t body_bytes, struct floor_answer out[FLOOR_KINDS])
+floor_responses(unsigned batch, size_t body_bytes, struct floor_response out[FLOOR_KINDS])
 {
     out[FLOOR_POST] =
-        (struct floor_answer){.status = 201, .location = post_location(batch)};
+        (struct floor_response){.status = 201, .location = post_location(batch)};
     out[FLOOR_CLAIM] =
-        (struct floor_answer){.status = 201, .location = QUEUE "/claims/" CLAIM};
-    out[FLOOR_LIST] = (struct floor_answer){.status = 200};
-    out[FLOOR_CREATE] = (struct floor_answer){.status = 201, .location = QUEUE};
-    out[FLOOR_NOTHING] = (struct floor_answer){.status = 204};
+        (struct floor_response){.status = 201, .location = QUEUE "/claims/" CLAIM};
+    out[FLOOR_LIST] = (struct floor_response){.status = 200};
+    out[FLOOR_CREATE] = (struct floor_response){.status = 201, .location = QUEUE};
+    out[FLOOR_NOTHING] = (struct floor_response){.status = 204};
     out[FLOOR_CREATE].body = bytes_of("", 0);
     out[FLOOR_NOTHING].body = bytes_of("", 0);
     return out[FLOOR_POST].location != NULL &&

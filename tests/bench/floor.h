@@ -1,7 +1,7 @@
 /*
- * floor: the documents that the floor servers answer with, as long as claimd's own.
+ * floor: the documents that the floor servers respond with, as long as claimd's own.
  *
- * A floor server reads a request whole and answers with a fixed document: what the
+ * A floor server reads a request whole and responds with a fixed document: what the
  * loopback and the HTTP library allow, with no queue behind.
  */
 #ifndef TESTS_BENCH_FLOOR_H
@@ -18,16 +18,16 @@ enum floor_kind {
     FLOOR_KINDS
 };
 
-struct floor_answer {
+struct floor_response {
     int status;
     const char *location; /* NULL: none; borrowed for the program's life */
     struct bytes body;
 };
 
-/* The answers to posts and claims of batch messages with bodies of body_bytes; false when
- * out of memory. They live as long as the program. */
-bool
-floor_answers(unsigned batch, size_t body_bytes, struct floor_answer out[FLOOR_KINDS]);
+/* The responses to posts and claims of batch messages with bodies of body_bytes; false
+ * when out of memory. They live as long as the program. */
+bool floor_responses(unsigned batch, size_t body_bytes,
+                     struct floor_response out[FLOOR_KINDS]);
 
 /* Which of them a request gets. */
 enum floor_kind floor_choose(struct bytes method, struct bytes path);

@@ -1,6 +1,7 @@
 /*
- * floor_epoll ADDRESS [BATCH [BODY_BYTES]]: a bare epoll loop that answers the requests
- * of `claimd-bench` with fixed documents: what the kernel and the loopback allow.
+ * floor_epoll ADDRESS [BATCH [BODY_BYTES]]: a bare epoll loop that responds to the
+ * requests of `claimd-bench` with fixed documents: what the kernel and the loopback
+ * allow.
  */
 #include "bench/floor.h"
 
@@ -23,7 +24,7 @@ struct client {
     char in[REQUEST_CAP]; /* pages never touched cost nothing */
 };
 
-/* The answers as they go over the wire. */
+/* The responses as they go over the wire. */
 struct wire {
     struct bytes text[FLOOR_KINDS];
 };
@@ -31,12 +32,12 @@ struct wire {
 static bool
 build_wire(unsigned batch, size_t body_bytes, struct wire *wire)
 {
-    struct floor_answer answers[FLOOR_KINDS];
+    struct floor_response responses[FLOOR_KINDS];
 
-    if (!floor_answers(batch, body_bytes, answers))
+    if (!floor_responses(batch, body_bytes, responses))
         return false;
     for (int kind = 0; kind < FLOOR_KINDS; kind++) {
-        const struct floor_answer *a = &answers[kind];
+        const struct floor_response *a = &responses[kind];
         char *text;
         size_t len;
         FILE *out = open_memstream(&text, &len);
@@ -85,9 +86,9 @@ drop(struct client *c)
     free(c);
 }
 
-/* Answers the requests that are whole; false when the client is gone or too large. */
+/* Responds to the requests that are whole; false when the client is gone or too large. */
 static bool
-answer(struct client *c, const struct wire *wire)
+respond(struct client *c, const struct wire *wire)
 {
     char *end = memmem(c->in, c->len, "\r\n\r\n", 4);
     const char *space, *path_end;
@@ -121,7 +122,7 @@ serve(struct client *c, const struct wire *wire)
         return;
     }
     c->len += (size_t)n;
-    if (!answer(c, wire))
+    if (!respond(c, wire))
         drop(c);
 }
 

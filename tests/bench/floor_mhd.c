@@ -1,7 +1,7 @@
 /*
  * floor_mhd ADDRESS [BATCH [BODY_BYTES]]: libmicrohttpd in the same set-up as claimd's
  * front end (an event loop of our own over a daemon in external epoll mode, small
- * connection pools). It reads each request whole into a buffer and answers with a fixed
+ * connection pools). It reads each request whole into a buffer and responds with a fixed
  * document, in a response made for the request: what the library allows.
  */
 #include "bench/floor.h"
@@ -25,12 +25,12 @@ struct exchange {
 };
 
 struct floor_server {
-    struct floor_answer answers[FLOOR_KINDS];
+    struct floor_response responses[FLOOR_KINDS];
     struct exchange exchange; /* one at a time: requests arrive whole here */
 };
 
 static enum MHD_Result
-reply(struct MHD_Connection *connection, const struct floor_answer *a)
+reply(struct MHD_Connection *connection, const struct floor_response *a)
 {
     struct MHD_Response *response = MHD_create_response_from_buffer(
         a->body.len, (void *)(uintptr_t)a->body.data, MHD_RESPMEM_PERSISTENT);
@@ -62,8 +62,8 @@ handle(void *cls, struct MHD_Connection *connection, const char *url, const char
     }
     if (*upload_size > 0) {
         struct exchange *ex = &server->exchange;
-        size_t room = sizeof ex->body - ex->len;
-        size_t n = *upload_size < room ? *upload_size : room;
+        size_t space = sizeof ex->body - ex->len;
+        size_t n = *upload_size < space ? *upload_size : space;
 
         memcpy(ex->body + ex->len, upload, n);
         ex->len += n;
@@ -71,7 +71,7 @@ handle(void *cls, struct MHD_Connection *connection, const char *url, const char
         return MHD_YES;
     }
     return reply(connection,
-                 &server->answers[floor_choose(bytes_str(method), bytes_str(url))]);
+                 &server->responses[floor_choose(bytes_str(method), bytes_str(url))]);
 }
 
 static void
@@ -131,8 +131,8 @@ main(int argc, char **argv)
     int listener = argc < 2 ? -1 : floor_listen(argv[1]);
 
     if (listener < 0 ||
-        !floor_answers(argc > 2 ? (unsigned)atoi(argv[2]) : 1,
-                       argc > 3 ? (size_t)atol(argv[3]) : 100, server.answers))
+        !floor_responses(argc > 2 ? (unsigned)atoi(argv[2]) : 1,
+                         argc > 3 ? (size_t)atol(argv[3]) : 100, server.responses))
         return EXIT_FAILURE;
     daemon =
         MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, handle,

@@ -149,8 +149,8 @@ def redrive_on(store, *options):
         letters(call)
         start, requests, moved, remaining = time.monotonic(), 0, 0, 1
         while remaining > 0:
-            answer = call("POST", "/claimd/queues/dead/redrive", {})
-            moved, remaining = moved + answer["moved"], answer["remaining"]
+            response = call("POST", "/claimd/queues/dead/redrive", {})
+            moved, remaining = moved + response["moved"], response["remaining"]
             requests += 1
         seconds = time.monotonic() - start
     assert moved == LETTERS, moved

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What scripts/bench makes of a journal's files and of its targets, without running a server.
+"""Tests how scripts/bench reads the files of a journal and its targets, without a server.
 
     journal_test.py
 """
@@ -36,7 +36,7 @@ STORY = [sample(0, DUE - 3 * sweeps.SEGMENT, resident=90),
 
 
 class Files(unittest.TestCase):
-    def test_spares_and_the_lock_take_room_but_are_no_log(self):
+    def test_spares_and_the_lock_take_space_but_are_no_log(self):
         with tempfile.TemporaryDirectory() as path:
             for name, size in (("0000000000000007.log", 8192), ("0000000000000003.log", 4096),
                                ("spare.0", 16384), ("lock", 0)):

@@ -58,7 +58,7 @@ measure(struct seal *s, size_t len)
     report("open", len, since, rounds);
 }
 
-/* What is paid for each body anew. */
+/* The cost of each body. */
 static void
 measure_handle(void)
 {

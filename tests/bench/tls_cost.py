@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What TLS costs the server: processor time a request on kept connections, and a handshake.
+"""The cost of TLS for the server: processor time a request on kept connections, and a handshake.
 
     tls_cost.py CLAIMD [ROUNDS]
 

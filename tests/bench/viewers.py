@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What viewers of the page cost a server (docs/performance.md, "The page"). Run alone.
+"""The cost of viewers of the page for a server (docs/performance.md, "The page"). Run alone.
 
     tests/bench/viewers.py CLAIMD [QUEUES [VIEWERS [SECONDS]]]
 

@@ -1,4 +1,4 @@
-"""What the tests of client programs share: a claimd with the identity stub, of their own.
+"""Shared by the tests of client programs: a claimd of their own, with the identity stub.
 
 The program is the first argument of the test script. Nothing here knows the API: what is
 said to the server is up to the client library under test.

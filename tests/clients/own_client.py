@@ -1,4 +1,4 @@
-"""What both clients of claimd must do: Python and node run the same tests by a driver in their language.
+"""The promises of both clients of claimd: Python and node run the same tests by a driver in their language.
 
 A driver (driver/) runs its client by commands, one JSON object a line.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the SDKs for Rackspace Cloud Queues send, request by request, with --profile rackspace.
+"""The requests of the SDKs for Rackspace Cloud Queues, one by one, with --profile rackspace.
 
     rackspace_wire_test.py CLAIMD
 
@@ -56,7 +56,7 @@ class RackspaceCase(ClientCase):
         return Response(self.connection.getresponse())
 
     def headers(self, client_id):
-        """What this SDK sends with every request. Never a project."""
+        """The headers of every request of this SDK. There is never a project."""
         raise NotImplementedError
 
     def call(self, method, tail, document=None, client_id=None):

@@ -25,7 +25,7 @@ def no_auth(project="demo"):
 
 
 class EachVersion:
-    """What all versions of the API can do."""
+    """Operations of all versions of the API."""
 
     version = None
 

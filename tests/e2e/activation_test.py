@@ -62,7 +62,7 @@ def activated(sockets, *options, names=None):
 
 
 def refused(sockets, *options, names=None, count=None):
-    """What claimd says when it does not take them."""
+    """The error of claimd when it refuses the sockets."""
     words, far = command(sockets)
     try:
         ended = subprocess.run([*words, *options], capture_output=True, text=True,
@@ -165,7 +165,7 @@ class Refused(unittest.TestCase):
         with listening() as one:
             self.complains("ready_fd is 3, which is a descriptor of LISTEN_FDS", [one], "--ready-fd", "3")
 
-    def test_strangers_are_kept_out_of_these_too(self):
+    def test_passed_sockets_need_auth_or_insecure_listen(self):
         with listening(address=("0.0.0.0", 0)) as one:
             self.complains("every client that reaches", [one])
             self.complains("every client that reaches", [one], names="metrics")
@@ -186,7 +186,7 @@ class Caller(threading.Thread):
             while not self.stop.is_set():
                 status = fetch(self.one, post("q", close=True)).status
                 if status != 201:
-                    raise AssertionError("answered %d" % status)
+                    raise AssertionError("responded %d" % status)
                 self.responses += 1
         except (OSError, EOFError, AssertionError) as error:
             self.failure = error

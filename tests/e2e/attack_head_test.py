@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Heads made to be lost: parameters and headers in any number and size, framing that can be
-read in two ways. Whatever is sent, there is exactly one response, and what was not answered
-was not done.
+read in two ways. Each of them gets exactly one response, and a request
+without a response changed nothing.
 
     attack_head_test.py CLAIMD
 """
@@ -66,7 +66,7 @@ class Parameters(unittest.TestCase):
     def get(self, target):
         return request("GET", target)
 
-    def test_any_number_of_parameters_is_answered(self):
+    def test_any_number_of_parameters_gets_a_response(self):
         """Ours as long as the head fits, a refusal of the head when it does not."""
         with Server(*FOREVER) as server, Persistent(server) as fetch:
             for one in ("", "a=b", "a", "=", "a=%41", "ids=a%2Cb"):
@@ -87,7 +87,7 @@ class Parameters(unittest.TestCase):
                             self.assertEqual(json.loads(response.body)["title"],
                                              "Invalid parameter")
 
-    def test_any_size_of_a_query_is_answered(self):
+    def test_any_size_of_a_query_gets_a_response(self):
         with Server(*FOREVER) as server, Persistent(server) as fetch:
             for one in ("a=b&", "&", "x" * 40 + "&", "y"):
                 last = 0
@@ -101,7 +101,7 @@ class Parameters(unittest.TestCase):
                     self.assertIsNotNone(response, (one, size))
                     with self.subTest(one=one, size=size):
                         self.assertIn(status(response), wanted, response)
-                        # What is too large stays too large when more is added.
+                        # A head that is too large stays too large when more is added.
                         self.assertTrue(last < 414 or status(response) >= 414)
                     last = status(response) or 0
 
@@ -203,13 +203,13 @@ class SpaceForTheResponse(unittest.TestCase):
         for _ in range(count // 500):
             self.assertEqual(status(fetch(post(queue, body))), 201)
 
-    def test_a_post_is_answered_or_not_done(self):
+    def test_a_post_gets_a_response_or_is_not_done(self):
         target, body = "/v2/queues/posts/messages", b'{"messages":[{"body":1}]}'
         with Server(*FOREVER) as server, Persistent(server) as fetch:
             self.run_sweep(fetch, "posts", lambda count, size: self.padded(
                 "POST", target, body, count - 1, size), 201, (1, 0))
 
-    def test_a_post_with_a_long_location_is_answered_or_not_done(self):
+    def test_a_post_with_a_long_location_gets_a_response_or_is_not_done(self):
         """The head of its response has the ids, up to 4 KB of them."""
         target = "/v2/queues/many/messages"
         with Server(*FOREVER) as server, Persistent(server) as fetch:
@@ -219,20 +219,20 @@ class SpaceForTheResponse(unittest.TestCase):
                     self.run_sweep(fetch, "many", lambda count, size: self.padded(
                         "POST", target, body, count - 1, size), 201, (messages, 0), step=311)
 
-    def test_a_claim_is_answered_or_not_made(self):
+    def test_a_claim_gets_a_response_or_is_not_made(self):
         with Server(*FOREVER) as server, Persistent(server) as fetch:
             self.fill(fetch, "claims", 2000)
             self.run_sweep(fetch, "claims", lambda count, size: self.padded(
                 "POST", "/v2/queues/claims/claims?limit=1", b"{}", count - 1, size), 201,
                 (0, 1))
 
-    def test_a_pop_is_answered_or_takes_nothing(self):
+    def test_a_pop_gets_a_response_or_takes_nothing(self):
         with Server(*FOREVER) as server, Persistent(server) as fetch:
             self.fill(fetch, "pops", 2000)
             self.run_sweep(fetch, "pops", lambda count, size: self.padded(
                 "DELETE", "/v2/queues/pops/messages?pop=1", None, count, size), 200, (-1, 0))
 
-    def test_a_deletion_is_answered_or_not_done(self):
+    def test_a_deletion_gets_a_response_or_is_not_done(self):
         with Server(*FOREVER) as server, Persistent(server) as fetch:
             self.fill(fetch, "gone", 2000)
             places = []
@@ -367,7 +367,7 @@ class LargeHeads(Refusals, unittest.TestCase):
                 self.assert_refused(self.get(*lines), 431)
         self.assertEqual(self.refusal(request("GET", "/v2/queues?" + "x" * 17000), 414).status, 414)
 
-    def test_each_request_is_answered_or_not_done(self):
+    def test_each_request_gets_a_response_or_is_not_done(self):
         """A connection has memory for a head at the limits, and for the response."""
         body, posted, seen = b'{"messages":[{"body":1}]}', 0, set()
         with Persistent(self.server) as fetch:
@@ -586,7 +586,7 @@ class OneHead(Refusals, unittest.TestCase):
             b"19\r\n%s\r\n0\r\nno colon\r\n\r\n")
 
     def test_a_chunk_extension_that_ends_with_a_bare_line_feed_is_refused(self):
-        """Who does not take it for the end of the line reads another body."""
+        """A parser that does not take it for the end of the line reads another body."""
         self.assert_chunks_refused(
             "bare", b"19;a=b\n%s\r\n0\r\n\r\n", b"19;\n%s\r\n0\r\n\r\n",
             b"19\n%s\r\n0\r\n\r\n")

@@ -5,7 +5,7 @@ response.
 
     attack_socket_test.py CLAIMD
 
-What is bounded is the processor time of the server, not how long any client waits.
+The bound is on the processor time of the server, not on how long any client waits.
 """
 
 import os
@@ -48,7 +48,7 @@ def used_at_rest(server):
 
 def used_for_others(test, server, client):
     """The processor time that the server uses for ROUNDS requests of a client."""
-    settle(server)  # what others are owed is made once
+    settle(server)  # the responses to others are made once
     before = processor_s(server)
     for _ in range(ROUNDS):
         client.send(GOOD)
@@ -107,7 +107,7 @@ class HalfClosed(unittest.TestCase):
                 self.assertTrue(client.closed())
 
     def test_a_listing_in_slices_ends_after_a_half_close(self):
-        """A listing behind very many messages of one's own is answered in slices. The client may have
+        """A listing behind very many messages of one's own is processed in slices. The client may have
         gone, as far as a server can know."""
         listing = request("GET", "/v2/queues/own/messages?echo=false")
         body = b'{"messages":[' + b",".join([b'{"body":1}'] * 5000) + b"]}"
@@ -212,7 +212,7 @@ class Drain(unittest.TestCase):
     CLIENTS = 40
 
     def cut_off(self, server):
-        """What the log says of those that were cut off."""
+        """The number of requests that were cut off, by the log."""
         self.assertEqual(server.wait(), 0)
         return int(re.search(r"requests_cut_off=(\d+)",
                              server.logged("requests_cut_off=")).group(1))
@@ -254,7 +254,7 @@ class Drain(unittest.TestCase):
         server.signal()
         server.signal(signal.SIGCONT)
 
-    def test_requests_in_the_kernel_are_answered(self):
+    def test_requests_in_the_kernel_get_responses(self):
         for workers in ("1", "2", "4"):
             for _ in range(3):
                 with self.subTest(workers=workers), \
@@ -264,7 +264,7 @@ class Drain(unittest.TestCase):
                     self.assertEqual(len(clients), self.CLIENTS)
                     self.assert_served_or_refused(server, clients)
 
-    def test_connections_that_were_not_accepted_yet_are_answered(self):
+    def test_connections_that_were_not_accepted_yet_get_responses(self):
         for workers in ("1", "2"):
             for _ in range(3):
                 with self.subTest(workers=workers), \
@@ -276,7 +276,7 @@ class Drain(unittest.TestCase):
                     self.finish(server)
                     self.assert_served_or_refused(server, clients)
 
-    def test_of_a_pipeline_in_the_kernel_at_least_the_first_is_answered(self):
+    def test_of_a_pipeline_in_the_kernel_at_least_the_first_gets_a_response(self):
         with Server("--workers", "2", "--drain-seconds", "60") as server:
             clients = self.drain_with(server, lambda i: post("q-%d" % i) * 5)
             self.finish(server)

@@ -6,8 +6,8 @@ resets in the middle of responses, endless pipelines.
 
     ATTACK_CONNECTIONS   size of the crowd (2000)
 
-What is about slow clients stands in limits_test.py, what is about running out of something
-in exhaustion_test.py, what is about the end in stop_test.py.
+limits_test.py tests slow clients, exhaustion_test.py a lack of resources, and stop_test.py the
+stop of the server.
 """
 
 import json
@@ -170,7 +170,7 @@ class Pipelines(unittest.TestCase):
     COUNT = 1000
 
     def pipeline(self, queue):
-        """A thousand requests of every kind, and what each is to be answered."""
+        """A thousand requests of every kind, and the expected response of each."""
         kinds = (
             (post(queue), 201),
             (request("POST", "/v2/queues/%s/claims?limit=1" % queue, b"{}"), 201),

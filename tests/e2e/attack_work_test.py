@@ -36,7 +36,7 @@ def batch(count, body=b"1", more=b""):
 
 
 def pages(fetch, target, kind, client_id=None):
-    """What a listing shows, page by page along its links, to the end."""
+    """The documents of a listing, page by page along its links, to the end."""
     seen = []
     while target is not None:
         page = json.loads(fetch("GET", target, client_id=client_id).body)
@@ -84,7 +84,7 @@ class Fairness(unittest.TestCase):
         return result, whole, waited
 
     def wait(self, server, small):
-        """What the server does before it responds to a small request."""
+        """The work of the server before it responds to a small request."""
         before = processor_s(server)
         self.assertEqual(small("GET", "/v2/queues/nothing/stats").status, 200)
         return processor_s(server) - before
@@ -218,7 +218,7 @@ class Fairness(unittest.TestCase):
 
 
 class Garbage(unittest.TestCase):
-    """What is deleted gives its memory back as fast as new things can take it."""
+    """Deleted queues give their memory back as fast as new ones can take it."""
 
     CLIENTS = 6
     EACH = 5000 // FEWER
@@ -334,7 +334,7 @@ class Garbage(unittest.TestCase):
 
     def test_messages_that_expire_unread(self):
         """
-        Lives of one second. What is alive at once is known from when the posts were answered:
+        Lives of one second. The number of live messages follows from the times of the responses:
         at most the messages that were claimed within a second and a little before each instant.
         """
         posts, ttl_s = 120, 1

@@ -1,4 +1,4 @@
-"""What tests of the commands share: runs of a command, terminals, and servers that misbehave."""
+"""Shared by the tests of the commands: runs of a command, terminals, and servers that misbehave."""
 
 import fcntl
 import os
@@ -117,7 +117,7 @@ class Terminal:
 
 
 class Screen:
-    """What a terminal of the type xterm shows after these bytes: as much of it as curses uses."""
+    """The screen of a terminal of the type xterm after these bytes: as much of it as curses uses."""
 
     ESCAPE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[=>78M]")
 

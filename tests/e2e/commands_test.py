@@ -176,8 +176,8 @@ class ClaimAndDelete(CommandCase):
 
 class Views(CommandCase):
     def create(self, name, **metadata):
-        answer = self.server.fetch("PUT", "/v2/queues/" + name, json.dumps(metadata).encode())
-        self.assertIn(answer.status, (201, 204))
+        response = self.server.fetch("PUT", "/v2/queues/" + name, json.dumps(metadata).encode())
+        self.assertIn(response.status, (201, 204))
 
     def test_queues_are_sorted_by_the_age_of_the_oldest_ready_message(self):
         with Server() as server:
@@ -324,9 +324,9 @@ class Views(CommandCase):
         self.create(queue, _max_claim_count=1, _dead_letter_queue=dead)
         self.good("post", queue, stdin="x\n" * count)
         while len(ids) < count:
-            answer = self.server.fetch("POST", "/v2/queues/%s/claims?limit=20" % queue, b"{}")
-            ids += [message["id"] for message in json.loads(answer.body)["messages"]]
-            claims.append(answer.headers["location"])
+            response = self.server.fetch("POST", "/v2/queues/%s/claims?limit=20" % queue, b"{}")
+            ids += [message["id"] for message in json.loads(response.body)["messages"]]
+            claims.append(response.headers["location"])
         for claim in claims:
             self.server.fetch("DELETE", claim)
         while self.server.stats(dead)[2] < count:

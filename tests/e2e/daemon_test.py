@@ -367,7 +367,7 @@ class Addresses(unittest.TestCase):
         return "%04o" % stat.S_IMODE(status.st_mode), status.st_gid
 
     def test_a_unix_socket_has_its_configured_mode_and_group(self):
-        """Whatever the umask, in both directions."""
+        """The umask has no effect, in either direction."""
         own = os.getgid()
         for umask in (0, 0o022, 0o777):
             self.assertEqual(self.mode_and_group(umask=umask), ("0660", own))

@@ -157,7 +157,7 @@ class Memory(unittest.TestCase):
     def test_unread_responses_are_bounded(self):
         """A hundred listings of 5 MB, with a budget of 8 MB that 5 MB of messages are in.
 
-        What is left does for short pages, one after the other.
+        The rest suffices for short pages, one after the other.
         """
         body = b'{"messages":[{"body":"' + b"x" * 250000 + b'"}]}'
         listing = "/v2/queues/big/messages?echo=true&limit=20"

@@ -4,7 +4,7 @@
     fleet_test.py CLAIMD
 
 Producers post while workers claim, finish, release, renew, oversleep and crash; besides,
-now and then a worker is killed from outside at any moment. Who dies is replaced. In the end
+now and then a worker is killed from outside at any moment. A new worker replaces it. In the end
 every message must have been finished, none may ever have had two holders, no claim may have
 ended early or gone on behind its end (judge.py), and the queue must be empty.
 
@@ -123,7 +123,7 @@ class Fleet:
 
 
 class History:
-    """What the judge reads, of the events of a process (fleet_worker.py). Clients of Zaqar know no
+    """The input of the judge, from the events of a process (fleet_worker.py). Clients of Zaqar know no
     numbers of claims, so each message has a producer of its own: nothing is said of their order."""
 
     def __init__(self, events):
@@ -169,7 +169,7 @@ class History:
 
 
 def check_empty(queue):
-    """What is wrong with a queue from which everything should be gone."""
+    """The violations of a queue that should be empty."""
     failures = []
     stats = queue.stats["messages"]
     if (stats["claimed"], stats["free"], stats["total"]) != (0, 0, 0):

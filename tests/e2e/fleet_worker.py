@@ -3,7 +3,7 @@
 Every process appends what it did to a journal of its own, one JSON object a line, written
 straight to the file, so that even a killed process leaves all it had written. Times are of
 CLOCK_MONOTONIC, which all processes of a machine share. An event that stands for a request
-has the time before it was sent (`sent`) and after it was answered (`done`): the server
+has the time before it was sent (`sent`) and after its response (`done`): the server
 acted somewhere in between.
 
     post     numbers                         these messages were accepted
@@ -11,9 +11,9 @@ acted somewhere in between.
     renew    claim ttl                       the claim begins anew
     release  claim                           logged before it is sent
     try      claim number                    a deletion is about to be sent
-    finish   claim number                    it was answered 204
-    refused  claim number                    it was answered 400 or 403
-    gone     claim                           a renewal was answered 404
+    finish   claim number                    its response is 204
+    refused  claim number                    its response is 400 or 403
+    gone     claim                           the response to a renewal is 404
     crash    claim                           the process kills itself now
 """
 
@@ -128,7 +128,7 @@ class Worker:
         self.journal.write("release", claim=held.claim.id, sent=time.monotonic())
         held.claim.delete()
 
-    # What a worker may do with a claim.
+    # Ends of the work on a claim.
 
     def do_all(self, held):
         self.finish(held, len(held.messages))

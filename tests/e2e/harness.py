@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: a claimd process, and HTTP spelt out byte by byte.
+"""Shared by the end-to-end tests: a claimd process, and HTTP spelt out byte by byte.
 
     class Example(unittest.TestCase):
         def test_it_responses(self):
@@ -295,7 +295,7 @@ def becomes_idle(server):
 
 
 class Refusals:
-    """What a TestCase with a server (with --access-log) checks of requests it refuses."""
+    """Checks of refused requests, for a TestCase with a server (with --access-log)."""
 
     def refusal(self, data, status):
         """The response with this status (or one of these), alone, at the connection's end."""

@@ -73,7 +73,7 @@ class Connections(Case):
             self.assertEqual(client.response().status, 300)
             self.assertTrue(client.closed())
 
-    def test_a_thousand_pipelined_requests_are_answered_in_order(self):
+    def test_a_thousand_pipelined_requests_get_responses_in_order(self):
         with self.server.connect() as client:
             client.send(b"".join(request("GET", "/v2/queues/pipe-%d/stats" % (i % 2) if i % 3
                                          else "/nowhere/%d" % i) for i in range(1000)))

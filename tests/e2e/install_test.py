@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What is installed is complete: the unit starts the program, that starts the load generator,
+"""The installation is complete: the unit starts the program, that starts the load generator,
 and the documents' links lead on.
 
     install_test.py CMAKE BUILD-FOLDER
@@ -74,7 +74,7 @@ class Install(unittest.TestCase):
             self.assertEqual(f.read(), "max_wait = 7\n")
 
     def complete(self, *words):
-        """What bash offers for the last word."""
+        """The completions of bash for the last word."""
         script = self.find("/bash-completion/completions/claimd")
         line = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _claimd; ' \
                'printf "%s\\n" "${COMPREPLY[@]}"'

@@ -37,20 +37,20 @@ def bodies(server, queue):
 
 
 class Producer(threading.Thread):
-    """Posts 0, 1, 2 ... until it has to stop; `answered` were taken."""
+    """Posts 0, 1, 2 ... until it has to stop; `acknowledged` of them were accepted."""
 
     def __init__(self, server, queue):
         super().__init__()
         self.client, self.queue = server.connect(), queue
-        self.answered, self.refused = 0, None
+        self.acknowledged, self.refused = 0, None
         self.enough = threading.Event()
 
     def run(self):
         while not self.enough.is_set() and self.refused is None:
-            self.client.send(post(self.queue, b'{"messages":[{"body":%d}]}' % self.answered))
+            self.client.send(post(self.queue, b'{"messages":[{"body":%d}]}' % self.acknowledged))
             response = self.client.response()
             if response.status == 201:
-                self.answered += 1
+                self.acknowledged += 1
             else:
                 self.refused = response
 
@@ -153,7 +153,7 @@ class JournalCommands(unittest.TestCase):
             self.assertEqual(bodies(server, "other"), [0])
             self.fill(server, "jobs", 1)
         self.command("verify", out)
-        # What is there is not written over.
+        # Existing files are not written over.
         done = self.command("verify", self.journal, "--salvage", out, status=FAILED)
         self.assertIn("is not empty", done.stderr)
 
@@ -222,16 +222,16 @@ class JournalCommands(unittest.TestCase):
 
     # ------------------------------------------------------------------ backup
 
-    def test_a_copy_under_load_has_all_that_was_answered_before(self):
+    def test_a_copy_under_load_has_all_acknowledged_messages(self):
         out = self.path("copy")
         with self.serve() as server:
             producer = Producer(server, "jobs")
             producer.start()
-            eventually(lambda: producer.answered >= 100 or producer.refused)
-            before = producer.answered
+            eventually(lambda: producer.acknowledged >= 100 or producer.refused)
+            before = producer.acknowledged
             done = self.command("backup", self.journal, out)
-            after = producer.answered + 1  # one may be on its way
-            eventually(lambda: producer.answered > after or producer.refused)
+            after = producer.acknowledged + 1  # one may be on its way
+            eventually(lambda: producer.acknowledged > after or producer.refused)
             producer.stop()
             self.assertIsNone(producer.refused)
             self.assertRegex(done.stdout, r"has 1 segments up to LSN \d+, 0 linked, ")
@@ -242,7 +242,7 @@ class JournalCommands(unittest.TestCase):
                 self.assertGreaterEqual(len(there), before)
                 self.assertLessEqual(len(there), after)
                 self.fill(copy, "jobs", 1)  # it is one of its own
-            self.assertEqual(len(bodies(server, "jobs")), producer.answered)
+            self.assertEqual(len(bodies(server, "jobs")), producer.acknowledged)
 
     def test_closed_segments_are_linked(self):
         out = self.path("copy")

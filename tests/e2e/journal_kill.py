@@ -6,7 +6,7 @@ or done twice.
 
 With --bench that one posts, claims and deletes beside the others, as fast as it can.
 Producers and workers (load.py) go on through all kills; some come while it is still recovering. In
-the end all is listed and taken out, and judge.py compares what was answered. Besides, claimd-bench
+the end all is listed and taken out, and judge.py compares the responses. Besides, claimd-bench
 must not leave more messages than it had not deleted yet.
 """
 

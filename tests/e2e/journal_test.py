@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What was answered is as it was, after kill -9 and after SIGTERM.
+"""Acknowledged changes are still there after kill -9 and after SIGTERM.
 
     journal_test.py CLAIMD
 """
@@ -24,8 +24,8 @@ def without_age(messages):
 
 
 class Restarts(JournalCase):
-    """What tests/store, model/replay_test and model/crash_test prove of the engine and the journal, once
-    through the whole program."""
+    """The promises of tests/store, model/replay_test and model/crash_test about the engine and the
+    journal, once through the whole program."""
 
     def make(self):
         """Something of everything; returns what shows it."""
@@ -78,7 +78,7 @@ class Restarts(JournalCase):
     def test_after_kill_9_all_is_as_it_was(self):
         self.all_is_as_it_was(self.crash_and_start)
 
-    def test_after_a_stop_all_is_as_it_was_and_nothing_is_said_to_be_lost(self):
+    def test_after_a_stop_all_is_as_it_was_and_no_loss_is_logged(self):
         def again():
             server = self.server
             self.stop_and_start()

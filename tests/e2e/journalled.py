@@ -1,4 +1,4 @@
-"""What the end-to-end tests of the journal share: a daemon that is killed and starts again.
+"""Shared by the end-to-end tests of the journal: a daemon that is killed and starts again.
 
     class Example(JournalCase):
         def test_it_remembers(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Who gets in by tokens of Keystone, with a stand-in that is slow, lies, or is gone.
+"""The access that tokens of Keystone give, with a stand-in that is slow, lies, or is gone.
 
     keystone_test.py CLAIMD
 """
@@ -108,7 +108,7 @@ class Admission(KeystoneCase):
             self.assertGreater(self.keystone.questions(token), 1)
             self.assertLess(time.monotonic() - began, PATIENCE_S)
 
-    def test_sighup_forgets_what_keystone_has_said(self):
+    def test_sighup_clears_the_cached_tokens_of_keystone(self):
         token = self.keystone.issue("p", ["member"])
         with self.start("--keystone-cache-seconds", "3600") as server:
             self.assertEqual(self.status(server, token), 200)

@@ -4,7 +4,7 @@
     lease_test.py CLAIMD
 
 Each message is claimed alone. Then this program claims messages until it has claimed all of
-them again. A second claim that was answered before the first one's request was sent plus its ttl
+them again. A second claim whose response came before the first one's request was sent plus its ttl
 is early. Delays are measured in the same way. Being late proves nothing on a busy machine.
 """
 

@@ -147,7 +147,7 @@ class Refused(unittest.TestCase):
         self.refused("127.0.0.1:1,", "after its comma")
         self.refused(",".join("127.0.0.1:%d" % port for port in range(1, 10)), "at most 8")
 
-    def test_every_one_of_them_must_keep_strangers_out(self):
+    def test_every_open_address_needs_auth_or_insecure_listen(self):
         for listen in ("127.0.0.1:0,0.0.0.0:0", "unix:/x,metrics:0.0.0.0:0", "[::]:0,[::1]:0"):
             self.refused(listen, "every client that reaches")
             self.refused(listen, "identity_stub gives a token", "--identity-stub")

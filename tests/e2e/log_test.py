@@ -85,7 +85,7 @@ class Proxies(unittest.TestCase):
 
 
 class NobodyReads(unittest.TestCase):
-    def test_requests_are_answered_and_the_lines_missing_are_counted(self):
+    def test_requests_get_responses_and_the_lines_missing_are_counted(self):
         with PipedServer("--access-log") as server:
             self.assertEqual(server.fetch(MANY), [200] * MANY)
             written = dropped = 0
@@ -133,7 +133,7 @@ class NobodyReads(unittest.TestCase):
 
 
 class OfARequest(unittest.TestCase):
-    """What the access log tells of a request, and what it never does."""
+    """The fields of a request in the access log, and secrets that are never in it."""
 
     TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What claimd says of itself: manual pages, --help, --version.
+"""The documentation in the program: manual pages, --help, --version.
 
     manual_test.py CLAIMD FOLDER-OF-PAGES CMAKE
 
@@ -36,7 +36,7 @@ def run(*words, **more):
 
 
 def say(*words):
-    """What claimd prints."""
+    """The output of claimd."""
     return run(CLAIMD, *words, check=True).stdout
 
 
@@ -228,7 +228,7 @@ class Version(unittest.TestCase):
             self.assertIn('CLAIMD_VERSION=\\"%s-rc.1\\"' % version, command)
 
     def commit_of(self, source, *more, script=os.path.join(ROOT, COMMIT_SCRIPT)):
-        """What the script writes of a tree; again, so that it must not change it."""
+        """The output of the script for a tree. It runs twice, and must not change its output."""
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "commit.c")
             times = set()

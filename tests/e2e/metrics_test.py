@@ -25,7 +25,7 @@ from harness import (CLAIMD, HERE, SANITIZED, Server, eventually, processor_s,  
                      request)
 from prometheus import Prometheus, families, promtool, samples  # noqa: E402
 from redis_nodes import Node  # noqa: E402
-from waiting import answered, messages, prefer  # noqa: E402
+from waiting import has_response, messages, prefer  # noqa: E402
 
 import yaml  # noqa: E402
 
@@ -83,7 +83,7 @@ class Format(unittest.TestCase):
         # It can say no.
         self.assertNotEqual(promtool("check", "metrics", stdin="a{} 1\na{} 2 3 4\n")[0], 0)
 
-    def test_names_that_want_to_break_it(self):
+    def test_names_with_special_characters_are_escaped(self):
         projects = ['a"b', "back\\slash", "end\\", "Gr\u00fc\u00df", "sp ace", "{}=,#", "\U0001f40e"]
         escaped = {"%FF": "\\xff", "%5Cxff": "\\x5cxff", "%00": "\\x00", "%0A": "\n",
                    "%0D": "\\x0d", "%C3%28": "\\xc3("}
@@ -309,7 +309,7 @@ class Story(unittest.TestCase):
                                  {"ttl": 60, "grace": 60}, prefer("wait=%d" % LONG)))
             eventually(lambda: self.server_says("claimd_http_requests_parked",
                                                 reason="message") == 1)
-            self.assertFalse(answered(client))
+            self.assertFalse(has_response(client))
             self.prometheus.scrape()
             self.assertEqual(
                 self.prometheus.value('claimd_http_requests_parked{reason="message"}'), 1)
@@ -459,7 +459,7 @@ class Documents(unittest.TestCase):
 
     @staticmethod
     def promtool_test(rule, row):
-        """What promtool reads, of a row of alerts.yml."""
+        """The input of promtool, from a row of alerts.yml."""
         labels = row.get("labels", {"job": "claimd", "instance": "a:1"})
         fires = [{"exp_labels": {**labels, **rule["labels"]},
                   "exp_annotations": {**rule["annotations"], "description": row["fires"]}}

@@ -26,7 +26,7 @@ import examples  # noqa: E402
 CLAIMD = sys.argv.pop(1)
 WHO = {"Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "demo"}
 BEANSTALKD = shutil.which("beanstalkd")
-# What a letter in a path of the tables stands for.
+# The pattern for each letter in a path of the tables.
 LETTERS = {"Q": "[^/]+", "M": "[0-9a-f]{24}", "C": "[0-9a-f]{24}", "P": "[^/]+"}
 
 # The first line of the program that moves messages.

@@ -122,7 +122,7 @@ class Notifications(unittest.TestCase):
                              [3, 2, 0, 0])
             self.assertEqual(self.figure(server, "claimd_subscription_backlog_bytes"), 0)
 
-    def test_a_dead_letter_queue_tells_of_each_arrival(self):
+    def test_a_dead_letter_queue_notifies_of_each_arrival(self):
         """At the end of the last claim, without another claim."""
         with Hooks() as hooks, Server("--ci", "--ci-short", *LOOPBACK) as server:
             self.assertEqual(self.fetch(server, "PUT", "/v2/queues/jobs", {

@@ -1,4 +1,4 @@
-"""What the end-to-end tests of the store on Redis share: a Redis, and claimd in front of it.
+"""Shared by the end-to-end tests of the store on Redis: a Redis, and claimd in front of it.
 
     class Example(RedisCase):
         def test_it_remembers(self):
@@ -111,7 +111,7 @@ class Api:
 
 
 def target_of(href):
-    """What stands behind /v2/queues/ in a href."""
+    """The part of a href behind /v2/queues/."""
     return href.split("/queues/", 1)[1]
 
 
@@ -134,7 +134,7 @@ def is_loading(node):
 
 
 class RedisCase(unittest.TestCase):
-    """What a test starts ends with it: first claimd, which must end well, then Redis."""
+    """Processes of a test end with it: first claimd, which must end well, then Redis."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="claimd-test-")
@@ -256,7 +256,7 @@ REQUESTS = (  # of every kind
 
 
 def at_once(calls):
-    """What each of the calls returns; each has a thread of its own."""
+    """The results of the calls, each in a thread of its own."""
     with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
         return [future.result() for future in [pool.submit(call) for call in calls]]
 

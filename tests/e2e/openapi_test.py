@@ -34,7 +34,7 @@ ROLES = ("reader", "producer", "worker", "operator", "admin")
 PATCH_TYPE = {"Content-Type": "application/openstack-messaging-v2.0-json-patch"}
 FORM_TYPE = {"Content-Type": "application/x-www-form-urlencoded"}
 
-# What every operation has in common: the front end's refusals (seen once for all, below), and
+# Responses that every operation has: the front end's refusals (seen once for all, below), and
 # the 503 of too many connections.
 FRONT = {"408", "413", "414", "431", "503"}
 
@@ -124,7 +124,7 @@ class Case(unittest.TestCase):
             self.assertIn(self.fetch("PUT", path)[0].status, (201, 204, 429))
 
     def unseen(self):
-        """What is described, and has not been seen yet."""
+        """Responses that are described, and have not been seen yet."""
         return {(method, path, status)
                 for (method, path), operation in self.described.operations().items()
                 for status in operation["responses"] if status not in FRONT} - self.have
@@ -134,7 +134,7 @@ class Case(unittest.TestCase):
 
 
 class Walk:
-    """What holds in every configuration."""
+    """Responses in every configuration."""
 
     def test_each_path_has_the_methods_that_are_described_and_no_others(self):
         for path, item in self.described.tree["paths"].items():
@@ -303,7 +303,7 @@ class Defaults(Walk, Case):
 
 
 class TestApi(Walk, Case):
-    """What there is for tests, too."""
+    """The test API, too."""
 
     options = ("--ci",)
 
@@ -712,7 +712,7 @@ class Story(Case):
     # ------------------------------------------------------------------ topics
 
     def topics(self):
-        """What a topic has of a queue, and its own listing."""
+        """The operations that a topic shares with a queue, and its own listing."""
         self.name("2", "/v2", "topics")
         self.expect(200, "GET", "/v2/topics")
         self.expect(201, "PUT", self.queue, {"color": "red"})
@@ -735,7 +735,7 @@ class Story(Case):
         self.expect(204, "POST", path, query="?queue=empty", headers=wait)
 
     def common(self):
-        """What is refused before an operation is looked at: of each operation."""
+        """The refusals that come before an operation, for each operation."""
         for (method, path), operation in self.described.operations().items():
             Walk.refusals(self, method.upper(), path, operation)
 
@@ -813,7 +813,7 @@ class Stub(Walk, Case):
 
 
 class Others(Case):
-    """What needs a server that is set up otherwise."""
+    """Responses that need a server with other options."""
 
     options = ("--max-memory=1M", "--message-delete-with-claim-id")
 
@@ -1004,7 +1004,7 @@ class NobodyWaits(Case):
 
 
 class Front(unittest.TestCase):
-    """What the front end refuses by itself is described for every operation."""
+    """The refusals of the front end are described for every operation."""
 
     def test_refusals_of_the_front_end(self):
         with Daemon(CLAIMD, "--request-seconds=1", "--idle-seconds=1",

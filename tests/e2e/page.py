@@ -197,7 +197,7 @@ class PageCase(unittest.TestCase):
             sys.stderr.write("%s: %s\n" % (self.id(), self.report()))
 
     def report(self):
-        """What a person would look at after a failure."""
+        """The files to look at after a failure."""
         try:
             lines = [entry["message"] for entry in self.browser.get_log("browser")]
             return "%s\n%s\nbrowser log: %s" % (
@@ -339,7 +339,7 @@ class PageCase(unittest.TestCase):
         self.fail("the keyboard does not reach it\n%s" % self.report())
 
     def axe(self):
-        """What axe-core finds wrong in the page, as lines."""
+        """The faults of the page that axe-core finds, as lines."""
         if not self.js("return typeof axe !== 'undefined'"):
             with open(AXE, encoding="utf-8") as file:
                 self.js(file.read())

@@ -329,7 +329,7 @@ class Actions(PageCase):
         self.until(lambda: [m["id"] for m in self.api.messages("jobs")] == [one], "it does not move")
 
 
-# ------------------------------------------------------------------ who may do what
+# ------------------------------------------------------------------ permissions
 
 
 class Tokens(PageCase):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""claimd on a Redis Cluster that changes, or parts of which have troubles. (What becomes of
-messages when nodes die under load: redis_kill.py.)
+"""claimd on a Redis Cluster that changes, or parts of which have troubles. redis_kill.py
+tests messages when nodes die under load.
 
     redis_cluster_test.py CLAIMD
 

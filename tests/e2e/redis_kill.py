@@ -14,7 +14,7 @@
 
 Producers and workers (load.py) use two claimd in front of three primaries, each client
 one of them, while one fault after the other is injected; before the next the cluster is whole
-again. In the end all is listed and taken out, and judge.py compares what was answered.
+again. In the end all is listed and taken out, and judge.py compares the responses.
 Status 1 if it finds anything; with --lossy, if it does not. Status 77: the server lacks a fault that
 is named (migrate_slot needs Valkey 9).
 """
@@ -61,7 +61,7 @@ def spread_queues():
 
 
 class Faults:
-    """What can happen. Each method returns the queues that it is about, and what it was."""
+    """The faults. Each method returns the queues that the fault is about, and its description."""
 
     def __init__(self, cluster, fronts, queues, dice, network=None):
         self.cluster, self.fronts, self.queues, self.dice = cluster, fronts, queues, dice
@@ -244,7 +244,7 @@ class Faults:
             queue, source, target, heir, owner)
 
     def _rejoin(self, node, primary):
-        """What an operator does: a node that lost its slots to two others becomes no replica by itself,
+        """The work of an operator: a node that lost its slots to two others becomes no replica by itself,
         because replicas do not migrate here."""
         def rejoined():
             mine = next(entry for entry in self.cluster.view(node) if entry.id == node.id)

@@ -2,9 +2,9 @@
 """A primary loses its power and comes back at once, before its replica has taken over: its
 replica takes over what it has in its file.
 
-What the disk has then is what was synced. That is all, with `appendfsync always`. With less it
-may be an older file, and what was acknowledged is gone from both: why claimd refuses that,
-unless restarts are held back (docs/scale-out.md).
+The disk then has the synced data. With `appendfsync always` that is all. With less it may be an
+older file, and acknowledged changes are gone from both nodes. So claimd refuses that, unless
+restarts are held back (docs/scale-out.md).
 """
 
 import os

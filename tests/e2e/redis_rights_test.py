@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What claimd needs of a Redis: the rights that docs/security.md gives its user there, no more and
-no less. And what Redis does not get to see.
+"""The rights that docs/security.md gives claimd on a Redis suffice, and all of them are needed.
+Redis never gets bodies of encrypted queues as plain text.
 
     redis_rights_test.py CLAIMD
 
@@ -50,7 +50,7 @@ class Rights(RedisCase):
                           *options)
 
     def refusals(self):
-        """What it was not allowed."""
+        """The commands that Redis denied."""
         log = [dict(zip(entry[::2], entry[1::2])) for entry in self.redis.say("ACL", "LOG")]
         return [(entry["reason"], entry["object"]) for entry in log]
 
@@ -97,7 +97,7 @@ class Rights(RedisCase):
         api.fetch("DELETE", mine, status=204)
 
     def wait(self, one, other):
-        """What is posted at the other wakes a waiter here."""
+        """A post at the other server wakes a waiter here."""
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             waits = pool.submit(one.claim, "w", headers=WAIT)
             self.eventually(lambda: self.redis.say("PUBSUB", "SHARDCHANNELS"), "it listens")

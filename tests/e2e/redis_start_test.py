@@ -200,7 +200,7 @@ class Login(RedisCase):
                      secret=SECRET_IN_URL)
 
     def test_a_user_with_too_few_rights(self):
-        """What it needs, and no more: see the manual."""
+        """Rights without those that docs/security.md requires."""
         self.say("ACL", "SETUSER", "app", "on", ">" + SECRET, "~claimd:*", "&claimd:*",
                  "+@all", "-@dangerous", "-@admin", "+info", "+cluster|slots",
                  "+cluster|shards", "+cluster|info")
@@ -248,7 +248,7 @@ class Login(RedisCase):
 class Alone(RedisCase):
     """One Redis, which is no cluster."""
 
-    def test_it_warns_of_what_one_loses(self):
+    def test_it_warns_of_settings_that_lose_changes(self):
         for config, *warnings in (
                 ({}, "without replicas"), ({"appendonly": "no"}, "append-only"),
                 ({"appendfsync": "everysec"}, "appendfsync", "restarts=held")):

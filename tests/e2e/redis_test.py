@@ -123,7 +123,7 @@ class Away(RedisCase):
         self.becomes_well(api)
         self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
 
-    def test_it_hangs_and_clients_lose_patience(self):
+    def test_it_hangs_and_clients_close_their_connections(self):
         node = self.node()
         api = self.serve(node.url(**HANGING), "--store-threads", "4")
         api.post("q", "first")
@@ -138,7 +138,7 @@ class Away(RedisCase):
         time.sleep(0.5)
         node.go_on()
         self.becomes_well(api)
-        # What was claimed for those who have left is there again, when the claim ends.
+        # Messages that were claimed for clients that left are ready again when the claim ends.
         self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
 
     def test_it_hangs_while_claimd_is_to_end(self):
@@ -309,7 +309,7 @@ class Meddling(RedisCase):
         self.assertEqual(set(statuses), {201})
 
     def test_connections_are_killed_again_and_again(self):
-        """What was under way then has an outcome that is not known."""
+        """The outcome of requests that were under way then is not known."""
         statuses = self.meanwhile(lambda: self.redis.say("CLIENT", "KILL", "TYPE", "normal"))
         self.assertLessEqual(set(statuses), {201, 503})
         self.assertGreater(statuses[201], 10)

@@ -142,7 +142,7 @@ class Reloading(unittest.TestCase):
             self.reload(server, "tokens = %s.not" % tokens, "access_log = on",
                         event="reload_failed")
             self.assertEqual(server.fetch("GET", "/v2/queues").status, 401)
-            # What is in force is the old path, which is good.
+            # The old path is in force, and is good.
             self.assertIn("options_changed=0", self.reload(server, "tokens = " + tokens))
         self.assertFalse(any(" request " in line for line in server.log))
 

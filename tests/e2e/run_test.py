@@ -22,7 +22,7 @@ from harness import CLAIMD, CLIENT_ID, PATIENCE_S, children, environment, eventu
 
 OTHER = "11111111-2b9e-11e3-b191-71861300734c"
 
-# What the commands of these tests share: requests to the server that they find.
+# Shared by the commands of these tests: requests to the server that they find.
 PRELUDE = """
 import http.client, json, os, sys, time
 def fetch(method, path, body=None, client=%r, url="CLAIMD_URL"):
@@ -299,7 +299,7 @@ os.read(ready, 1)
 
 
 class Reports(unittest.TestCase):
-    """What ends it while it reports: no process has to wait for that."""
+    """A signal ends it while it reports. No process has to wait for that."""
 
     def await_report(self, process):
         """The command has ended, and another process of the family has begun."""
@@ -533,7 +533,7 @@ for _ in range(150):
         self.assertEqual(lines[-1], "claimd: 3000 leaks: 0 claims, 3000 messages never read, "
                          "0 dead letters")
 
-    def test_a_server_that_does_not_tell_is_said_so(self):
+    def test_a_server_that_denies_its_leaks_is_reported(self):
         with tempfile.TemporaryDirectory() as folder:
             tokens = os.path.join(folder, "tokens")
             with open(tokens, "w", encoding="ascii"):

@@ -1,4 +1,4 @@
-"""What the end-to-end tests of `claimd work` share: a runner, a queue to look at, and a server that misbehaves.
+"""Shared by the end-to-end tests of `claimd work`: a runner, a queue to look at, and a server that misbehaves.
 
     class Example(WorkCase):
         def test_success_deletes(self):

@@ -305,7 +305,7 @@ class NotProtected(unittest.TestCase):
                 server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
             self.assertEqual(server.fetch("GET", "/metrics").status, 200)
 
-    def test_the_body_of_a_stranger_is_read_before_the_response(self):
+    def test_the_body_of_a_denied_request_is_read_before_the_response(self):
         with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server, \
                 server.connect() as client:
             data = post("q", headers=["Expect: 100-continue"])

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""SIGTERM under full load: what was answered is done, and what is not done was not answered.
+"""SIGTERM under full load: acknowledged requests are done, and others have no response.
 
     stop_test.py CLAIMD
 
 The store lives in memory, so no client can look at it when the server has ended. But a request
 in flight is finished while the server drains: an observer sends the heads of its requests
-before the signal and the rest when all producers have been cut off. What it sees is the
+before the signal and the rest when all producers have been cut off. It sees the
 final state.
 """
 
@@ -31,7 +31,7 @@ class Producer(threading.Thread):
         super().__init__()
         self.client = server.connect()
         self.queue, self.depth = queue, depth
-        self.sent = self.answered = 0
+        self.sent = self.acknowledged = 0
         self.warm = threading.Event()
         self.failure = None
 
@@ -48,8 +48,8 @@ class Producer(threading.Thread):
                     if response.status != 201:
                         self.failure = response
                         return
-                    self.answered += 1
-                if self.answered >= ENOUGH:
+                    self.acknowledged += 1
+                if self.acknowledged >= ENOUGH:
                     self.warm.set()
         except (EOFError, ConnectionError):
             pass  # cut off
@@ -99,19 +99,19 @@ class Stop(unittest.TestCase):
         self.assertEqual([p.failure for p in producers if p.failure], [])
         return zip(producers, seen)
 
-    def test_the_final_count_has_exactly_the_answered_requests(self):
+    def test_the_final_count_has_exactly_the_acknowledged_requests(self):
         """A producer that waits for each response always knows: no response, no message."""
         for producer, (total, bodies) in self.stop_under_load(depth=1):
-            self.assertGreaterEqual(producer.answered, ENOUGH)
-            self.assertEqual(bodies, list(range(1, producer.answered + 1)))
+            self.assertGreaterEqual(producer.acknowledged, ENOUGH)
+            self.assertEqual(bodies, list(range(1, producer.acknowledged + 1)))
             self.assertEqual(total, len(bodies))
 
-    def test_nothing_that_was_answered_in_a_pipeline_is_missing(self):
+    def test_nothing_acknowledged_in_a_pipeline_is_missing(self):
         """Responses to a pipeline may be cut off on their way, but nothing is skipped."""
         for producer, (total, bodies) in self.stop_under_load(depth=50):
-            self.assertGreaterEqual(producer.answered, ENOUGH)
+            self.assertGreaterEqual(producer.acknowledged, ENOUGH)
             self.assertEqual(bodies, list(range(1, total + 1)))
-            self.assertLessEqual(producer.answered, total)
+            self.assertLessEqual(producer.acknowledged, total)
             self.assertLessEqual(total, producer.sent)
 
     def test_losses_are_counted_and_logged_only_if_there_are_any(self):

@@ -4,10 +4,10 @@
         one = subscribers.add("name", "silent")
         ... subscribe one.url ...
         one.turn("well")                 # from now on
-        one.received                        # numbers that it has answered with 200
+        one.received                        # numbers that it has responded to with 200
 
 Each listens on a port of its own, so each is a host of its own to who delivers. A message is
-{"n": NUMBER}; everything else that comes is kept as a notice, and answered well whatever the
+{"n": NUMBER}; everything else that comes is kept as a notice, and gets a 200 whatever the
 manner: who misbehaves has confirmed before.
 """
 
@@ -86,7 +86,7 @@ class Subscriber:
         self.loop, self.name, self.manner, self.context = loop, name, manner, context
         self.wires = set()
         self.requested = 0       # messages that it was sent
-        self.received = []      # numbers of messages that it has answered well
+        self.received = []      # numbers of messages that it has accepted
         self.notices = []    # other documents
         self.strayed = 0     # requests for other paths than its own
         self.flooded = 0     # bytes that were sent of responses without end

@@ -8,7 +8,7 @@ posted, and the server is killed and started again on its journal. When all who 
 everything, those who never are must still be tried. Then these become well, too, and all is
 judged, by what they have received and by what the server says of their progress:
 
-    lost      answered 201, and a working subscriber did not get it
+    lost      acknowledged with 201, and a working subscriber did not get it
     order     a client received messages in another order, repeats left out
     repeats   more than REPEATS of a subscriber and kill
     sum       delivered, failed, dropped and behind are not what was posted
@@ -158,7 +158,7 @@ class Trial:
         return min(len(one.received) for one in self.well)
 
     def post_all(self):
-        """On a thread of its own; numbers are not used again for what was not answered."""
+        """On a thread of its own; numbers are not used again for posts without a response."""
         connection, port, next_ = None, None, 0
         while next_ < self.messages:
             if self.port is None or next_ - self.least() > AHEAD:
@@ -183,7 +183,7 @@ class Trial:
             if response.status == 201:
                 self.acknowledged += batch
             else:
-                self.failures.append("a post is answered %d" % response.status)
+                self.failures.append("the response to a post is %d" % response.status)
 
     def delivered(self):
         return sum(len(one.received) for one in self.well)
@@ -227,7 +227,7 @@ class Trial:
               lambda: sum(len(one.received) for one in rest), "those who are well again")
 
     def judge_received(self, one):
-        """Who responds well has received everything, in order. How many repeats."""
+        """A subscriber that responds well has received everything, in order. Returns the number of repeats."""
         first = list(dict.fromkeys(one.received))
         missing = set(self.acknowledged) - set(first)
         repeats = len(one.received) - len(first)
@@ -276,8 +276,8 @@ class Trial:
                                      (one.flooded, one.requested))
 
     def judge(self):
-        answering = self.well + [self.busy, self.recovering]
-        repeats = [self.judge_received(one) for one in answering]
+        responding = self.well + [self.busy, self.recovering]
+        repeats = [self.judge_received(one) for one in responding]
         total = self.judge_sums()
         self.judge_manners()
         if len(self.acknowledged) < self.messages // 2:

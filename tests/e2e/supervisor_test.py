@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What claimd reports to its supervisor, by the socket that NOTIFY_SOCKET names (sd_notify).
+"""The notifications of claimd to its supervisor, on the socket that NOTIFY_SOCKET names (sd_notify).
 
     supervisor_test.py CLAIMD
 """
@@ -29,7 +29,7 @@ def open_files(pid):
 
 
 class Supervised(JournalCase):
-    """What starts claimd listens at a path, unless the test says otherwise."""
+    """The process that starts claimd listens at a path, unless the test says otherwise."""
 
     def setUp(self):
         super().setUp()
@@ -91,7 +91,7 @@ class Notices(Supervised):
             self.assertEqual(self.received(), [
                 {"STOPPING": "1", "STATUS": "draining, for 8 s at most"}])
 
-    def test_it_tells_of_every_place_where_it_listens(self):
+    def test_it_logs_every_address_where_it_listens(self):
         server = self.start(listen="127.0.0.1:0,metrics:127.0.0.1:0")
         lines = [server.ready, server.process.stdout.readline()]
         places = [line.removeprefix("claimd listening on ").strip() for line in lines]
@@ -110,7 +110,7 @@ class Notices(Supervised):
 
 class Reloads(Supervised):
     def reload(self):
-        """What is said of a SIGHUP."""
+        """The notifications of a SIGHUP."""
         self.received()
         self.server.process.send_signal(signal.SIGHUP)
         begun = self.receive()
@@ -124,7 +124,7 @@ class Reloads(Supervised):
     def listening(self):
         return {"STATUS": self.server.ready.removeprefix("claimd ").strip()}
 
-    def test_a_reload_begins_and_ends_and_tells_what_was_wrong(self):
+    def test_a_reload_begins_and_ends_and_reports_errors(self):
         tokens = os.path.join(self.folder, "tokens")
         open(tokens, "w", encoding="utf-8").close()
         os.chmod(tokens, 0o640)
@@ -189,7 +189,7 @@ class Replays(Supervised):
         self.assertEqual(self.fetch("GET", "q/stats", status=200)["messages"]["total"], 20_000)
 
     def progress(self):
-        """What claimd says of a replay that it was stopped in for a second; None: it was not.
+        """The notifications of a replay that was stopped for a second; None: it was not stopped.
 
         claimd runs on the processor of the test and yields to it, so that the test sees claimd
         open the first segment and stops it before the replay ends, on a busy machine too.

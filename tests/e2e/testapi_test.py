@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a real server has for tests (docs/api.md 23): its clock, its history, and a new beginning.
+"""The test API of a real server (docs/api.md 23): its clock, its history, and a reset.
 
     testapi_test.py CLAIMD
 """

@@ -3,7 +3,7 @@
 
     tls_test.py CLAIMD
 
-What is the same with and without TLS is tested by http_test.py with --tls.
+http_test.py with --tls tests the behavior that is the same with and without TLS.
 """
 
 import contextlib
@@ -153,7 +153,7 @@ class Refused(unittest.TestCase, Refusals):
         with cls.server:
             pass
 
-    def test_heads_are_answered(self):
+    def test_heads_get_responses(self):
         line = b"POST /v2/queues/q/messages HTTP/1.1\r\nHost: localhost\r\n"
         self.assert_refused(line + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400)
         self.assert_refused(line + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
@@ -293,7 +293,7 @@ class Crowd(unittest.TestCase):
                 other.send(words)
                 leave(other)
             server.signal(signal.SIGCONT)
-            server.fetch("GET", "/v2/ping")  # who comes behind them all
+            server.fetch("GET", "/v2/ping")  # a client behind them all
             for other in crowd:
                 if other.socket.fileno() >= 0:
                     other.socket.recv(1)
@@ -342,7 +342,7 @@ class Drain(unittest.TestCase):
             self.assertEqual((response.status, response.headers["connection"]), (201, "close"))
             self.assertEqual(server.wait(), 0)
 
-    def test_one_that_waits_is_answered(self):
+    def test_one_that_waits_gets_a_response(self):
         with Secure("--drain-seconds", "3600") as server, server.connect() as client:
             client.send(request("POST", "/v2/queues/q/claims", b"{}",
                                 headers=("Prefer: wait=30",)))

@@ -1,4 +1,4 @@
-"""What the tests of requests that wait share (docs/api.md 11 and 12)."""
+"""Shared by the tests of long polling (docs/api.md 11 and 12)."""
 
 import json
 import select
@@ -77,7 +77,7 @@ def settle(server):
     eventually(lambda: all_threads_are(server, "S"))
 
 
-def answered(client, within_s=0.0):
+def has_response(client, within_s=0.0):
     """Is there something to read?"""
     return bool(client.pending or select.select([client.socket], [], [], within_s)[0])
 
@@ -125,12 +125,12 @@ class Case(unittest.TestCase):
         """A client with this request, which must be waiting."""
         client = send(self.server, data)
         self.addCleanup(client.close)
-        self.assertFalse(answered(client, 0.05))
+        self.assertFalse(has_response(client, 0.05))
         return client
 
     def take(self, client, *values, status=(200, 201)):
         """Its response, which must come soon and have messages with these bodies."""
-        self.assertTrue(answered(client, AT_ONCE_S))
+        self.assertTrue(has_response(client, AT_ONCE_S))
         response = client.response()
         self.assertIn(response.status, status, response)
         self.assertEqual(bodies(response), list(values))
@@ -164,12 +164,12 @@ class Slots:
                 client = self.server.connect()
                 clients.append(client)
                 client.send(claim(self.queue, LONG))
-                if answered(client, 0.3 if i >= at_most else 0):
+                if has_response(client, 0.3 if i >= at_most else 0):
                     break
             # Those who were refused have their responses by now or soon.
             settle(self.server)
             time.sleep(0.2)
-            return sum(not answered(client) for client in clients)
+            return sum(not has_response(client) for client in clients)
         finally:
             for client in clients:
                 client.reset()
@@ -195,7 +195,7 @@ print(sum(end == b"HTTP/1.1 204" for end in ends), flush=True)
 class Crowd:
     """A process with many connections, on each of which the same request was sent.
 
-    It tells, when all have been answered, how many of the responses were 204; killed, it is
+    It prints, when all have their responses, how many of the responses were 204; killed, it is
     gone with all its connections.
     """
 
@@ -209,7 +209,7 @@ class Crowd:
             raise AssertionError("the crowd could not connect")
 
     def empty_handed(self):
-        """How many were answered 204, once all have been answered."""
+        """The number of responses with 204, once all have one."""
         line = self.process.stdout.readline()
         self.end()
         return int(line)

@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import (Server, eventually, post, request, resident_kb,  # noqa: E402
                      stand_still)
-from waiting import (AT_ONCE_S, LONG, TERMS, Case, Slots, answered, attempts, bodies,  # noqa: E402
+from waiting import (AT_ONCE_S, LONG, TERMS, Case, Slots, has_response, attempts, bodies,  # noqa: E402
                      claim, claim_any, pop, put, send, settle)
 
 
@@ -99,7 +99,7 @@ class GoneWhileWaiting(Case):
 
 
 class OneConnection(Case):
-    """What else a client sends on the connection on which it waits."""
+    """Bytes that a client sends on the connection on which it waits."""
 
     def test_a_half_close_does_not_lose_the_message_that_comes_with_it(self):
         client = self.waiter(claim("q", LONG))
@@ -129,7 +129,7 @@ class OneConnection(Case):
                 sent += client.socket.send(junk)
         except TimeoutError:
             pass
-        self.assertLess(sent, 2**26)  # what the kernel takes
+        self.assertLess(sent, 2**26)  # the buffers of the kernel
         self.assertLess(resident_kb(self.server) - before, 4096)
         put(self.server, "q", 1)
         self.take(client, 1)
@@ -146,7 +146,7 @@ class OneConnection(Case):
         client = send(self.server, whole[:-len(TERMS)])
         self.assertEqual(client.interim(), 100)
         client.send(TERMS)
-        self.assertFalse(answered(client, 0.1))
+        self.assertFalse(has_response(client, 0.1))
         put(self.server, "q", 2)
         self.take(client, 2)
         client.close()
@@ -184,7 +184,7 @@ class LostResponses(Case):
         self.assertIn(b"201", client.socket.recv(4096))
         next_one = self.waiter(claim("big", LONG, limit=5))
         client.reset()
-        self.assertTrue(answered(next_one, AT_ONCE_S))
+        self.assertTrue(has_response(next_one, AT_ONCE_S))
         response = next_one.response()
         self.assertEqual(len(bodies(response)), 5)
         self.assertEqual(self.fetch("DELETE", response.headers["location"]).status, 204)
@@ -229,7 +229,7 @@ class Churn(Case):
                     client.send(claim_any(*queues, wait=5, limit=1 + n % 3) +
                                 (request("GET", "/v2/ping") if n % 4 == 0 else b""))
                     if n % 3 == 0:
-                        answered(client, 0.01)
+                        has_response(client, 0.01)
                     elif n % 3 == 1:
                         client.socket.shutdown(socket.SHUT_WR)
                         client.rest()

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import (RESTLESS, SANITIZED, Server, descriptors, eventually,  # noqa: E402
                      more_descriptors, post, processor_s, resident_kb, stand_still)
-from waiting import (LONG, Case, Crowd, answered, applied, claim, claim_any, pop,  # noqa: E402
+from waiting import (LONG, Case, Crowd, has_response, applied, claim, claim_any, pop,  # noqa: E402
                      put, send, settle)
 
 MANY = int(os.environ.get("ATTACK_WAITERS", "500" if SANITIZED else "4000"))
@@ -82,11 +82,11 @@ class VeryMany(Case):
         # AddressSanitizer keeps for a while what was freed.
         self.assertTrue(SANITIZED or sizes[-1] < sizes[0] * 1.3 + 8192, sizes)
 
-    def test_all_are_answered_when_the_time_is_over(self):
+    def test_all_get_responses_when_the_time_is_over(self):
         crowd = self.crowd(claim("q", 5))
         self.assertEqual(crowd.empty_handed(), MANY)
 
-    def test_all_are_answered_when_the_queue_is_deleted(self):
+    def test_all_get_responses_when_the_queue_is_deleted(self):
         self.fetch("PUT", "/v2/queues/q")
         crowd = self.crowd(claim("q", LONG))
         eventually(self.is_full)
@@ -155,7 +155,7 @@ class Exhaustion(Case):
                 clients[-1].send(claim_any(*names, wait=LONG))
             settle(self.server)
             time.sleep(0.5)
-            refused = [client.response().status for client in clients if answered(client)]
+            refused = [client.response().status for client in clients if has_response(client)]
             self.assertLessEqual(set(refused), {503, 204})
             self.assertLess(resident_kb(self.server), 64 * 1024 + 2**20 * SANITIZED)
             for client in clients:

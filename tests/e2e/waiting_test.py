@@ -15,11 +15,11 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import Server  # noqa: E402
-from waiting import (EACH, LONG, Case, answered, applied, claim, put, send, settle)  # noqa: E402
+from waiting import (EACH, LONG, Case, has_response, applied, claim, put, send, settle)  # noqa: E402
 
 
 class Ends(Case):
-    """What ends the waiting."""
+    """The events that end a wait."""
 
     def together(self, prepare, wait):
         """Has all of them wait at the same time; (queue, request, client) of each."""
@@ -76,7 +76,7 @@ class FirstComeFirstServed(Case):
                     .replace(b"/claims?queue", b"/claims?limit=1&queue")
                 clients = [send(self.server, one) for _ in range(self.WORKERS)]
                 for n, client in enumerate(clients):
-                    self.assertFalse(any(answered(other) for other in clients[n:]))
+                    self.assertFalse(any(has_response(other) for other in clients[n:]))
                     put(self.server, queue, n)
                     self.take(client, n)
                 for client in clients:

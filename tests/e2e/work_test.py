@@ -268,7 +268,7 @@ class Lease(WorkCase):
         self.assertEqual(self.server.stats("q"), (0, 0, 0))
 
     def numbers(self):
-        """What the jobs have noted: the fencing token and the event, in order."""
+        """The notes of the jobs: the fencing token and the event, in order."""
         with open(self.path("noted"), encoding="utf-8") as f:
             return [line.split() for line in f]
 

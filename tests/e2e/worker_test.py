@@ -475,7 +475,7 @@ class Pauses(Case):
 
 
 class Fence(unittest.TestCase):
-    """What the page has a database do."""
+    """The statements of the page for a database."""
 
     def test_a_write_under_an_older_claim_changes_no_row(self):
         alter, update = examples.blocks(page(), "sql")

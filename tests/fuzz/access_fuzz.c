@@ -1,6 +1,6 @@
 /*
- * A list of tokens and a policy: taken whole or not at all, and what was taken is what
- * was written. Who is not in the list does not come in, whatever stands there.
+ * A list of tokens and a policy: read whole or not at all, and what was read is what
+ * was written. A caller that is not in the list is denied, for any content of it.
  *
  * Input: the list, and behind a line "%%" the policy, and behind another one a list of
  * certificates.
@@ -19,7 +19,7 @@ count_tokens(struct bytes list)
     return count;
 }
 
-/* What was read of a line is what is read of the line that is written of it. */
+/* A line that is written from a read line reads as the same. */
 static void
 check_line(struct fuzz_memory *m, struct bytes text)
 {
@@ -99,7 +99,7 @@ check_policy(const struct policy *p, struct bytes text)
     json_decref(tree);
 }
 
-/* What stands in a line is found by it, and nothing else is. */
+/* The names in a line find it, and no other names do. */
 static void
 check_certificates(struct fuzz_memory *m, struct access *a, struct bytes list)
 {
@@ -167,7 +167,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         fuzz_check(access_count(a) == 0 && bad_line > 0 && why.text[0] != '\0',
                    "a refused list has an effect, no line, or no reason");
-    check_stranger(a, &m, list); /* what stands in a list opens nothing */
+    check_stranger(a, &m, list); /* a digest of the list gives no access */
     for (struct bytes lines = list; bytes_present(lines);) {
         struct bytes line = bytes_cut(&lines, '\n');
 

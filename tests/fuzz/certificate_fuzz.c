@@ -1,5 +1,5 @@
 /*
- * What a certificate is called: lines of the kinds that a list of certificates knows,
+ * The names of a certificate: lines of the kinds that a list of certificates knows,
  * without bytes that no line has, so that no name can pass for two, or for one of another
  * kind. No row is found by it whose line it does not have.
  *

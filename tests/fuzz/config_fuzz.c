@@ -111,7 +111,7 @@ printable(const struct config *config)
     return true;
 }
 
-/* What a loading has to complain about, and how many lines that should be. */
+/* The errors of a loading, and the number of their lines. */
 struct config_result {
     struct config_errors errors;
     char *text;

@@ -47,7 +47,7 @@ write_sorted(struct buf *out, struct bytes list)
     }
 }
 
-/* What is signed, as the contract says it. */
+/* The signed text, as the contract says it. */
 static void
 write_text(struct buf *out, const struct grant *g)
 {

@@ -1,5 +1,5 @@
 /*
- * Headers and names that say who asks for what.
+ * Headers and names that identify the client, the project and the queue.
  *
  * Input: sections Accept, Client-ID, X-Project-ID, queue name, Content-Type,
  * Claimd-Fault.
@@ -76,7 +76,7 @@ check_accept(struct bytes accept, struct arena *arena)
         fuzz_check(caller_accept(more) == ST_OK, "refused: %s", more.data);
 }
 
-/* What is read of a fault is all of it: its words say the same. */
+/* A fault is read completely: its words say the same. */
 static void
 check_fault(struct bytes text)
 {

@@ -88,7 +88,7 @@ connect_to(const struct served *s)
     return fd;
 }
 
-/* Sends what the server takes: it may have answered and closed already. */
+/* Sends what the server takes: it may have responded and closed already. */
 static void
 send_input(int fd, struct bytes input, struct buf *sent)
 {
@@ -164,7 +164,7 @@ check_responses(struct bytes text, bool heads)
         fuzz_check(memcmp(head.data + 9, "500", 3) != 0 &&
                        memcmp(head.data + 9, "503", 3) != 0,
                    "%.*s", (int)head.len, head.data);
-        if (heads) /* whose responses have a length and no body: lost from here on */
+        if (heads) /* its responses have a length and no body: lost from here on */
             return;
         len = content_length(head);
         if (len > text.len)

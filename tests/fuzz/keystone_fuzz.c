@@ -38,7 +38,7 @@ text_of(const json_t *object, const char *name)
                : BYTES_NONE;
 }
 
-/* What the roles of a token mean by a table: by its words. */
+/* The roles of claimd for the roles of a token, by the words of a table. */
 static role_set
 meaning(struct bytes table, const json_t *roles)
 {

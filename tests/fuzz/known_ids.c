@@ -2,7 +2,7 @@
 
 #include <ctype.h>
 
-/* What stands before an id in responses. */
+/* The text before an id in responses. */
 static const struct {
     struct bytes text;
     enum id_kind kind;

@@ -1,6 +1,6 @@
 /*
  * Responses of a hostile Redis: whatever it sends to a script, each operation of the
- * store has a status, shows no more than it was asked for, and shows only texts that are
+ * store has a status, shows no more than was requested, and shows only texts that are
  * there.
  *
  * Input: a byte that chooses the operation, then what Redis sends to each script behind

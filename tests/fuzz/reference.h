@@ -16,14 +16,14 @@
  */
 json_t *reference_tree(struct bytes text, bool *comparable);
 
-/* What decode_post() must respond; tree NULL: there is none. */
+/* The expected result of decode_post(); tree NULL: there is none. */
 enum status
 reference_post(const json_t *tree, enum post_form form, const struct api_limits *limits);
 
 /* The list of messages in a post that was taken. */
 const json_t *reference_messages(const json_t *tree, enum post_form form);
 
-/* What decode_terms() must respond; has_body: the body was not empty. */
+/* The expected result of decode_terms(); has_body: the body was not empty. */
 enum status reference_terms(const json_t *tree, bool has_body, enum terms_form form,
                             const struct api_limits *limits, struct decoded_terms *out);
 

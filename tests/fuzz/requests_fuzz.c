@@ -111,7 +111,7 @@ open_api(struct world *w)
 static void
 ignore_move(void *ctx)
 {
-    (void)ctx; /* who asks finds out */
+    (void)ctx; /* the client finds out */
 }
 
 static void
@@ -232,7 +232,7 @@ use_certificates(struct world *w)
     access_use_certificates(w->access, certificates);
 }
 
-/* Begins to ask for tokens, perhaps with a Keystone, or ends that. */
+/* Begins to require tokens, perhaps with a Keystone, or ends that. */
 static void
 toggle_access(struct world *w, bool with_keystone)
 {
@@ -500,7 +500,7 @@ is_repeated(const struct response *res)
     return false;
 }
 
-/* Asks, and checks the response. */
+/* Sends a request, and checks the response. */
 static void
 handle(struct world *w, struct request *req)
 {

@@ -35,7 +35,7 @@ check_code(const struct response *res, unsigned trouble)
                    (res->status == ST_UNAVAILABLE && (trouble & TROUBLE_REMOTE) != 0) ||
                    (res->code == 429 && (trouble & TROUBLE_LIMITS) != 0);
 
-    fuzz_check(known_code(res->code) || excused, "answered %d (%s)", res->code,
+    fuzz_check(known_code(res->code) || excused, "responded %d (%s)", res->code,
                status_name(res->status));
 }
 

@@ -7,21 +7,21 @@
 
 #include "claimd/api/api.h"
 
-/* What may have come over a response. */
+/* Faults that a response may have met. */
 enum trouble {
     TROUBLE_MEMORY = 1, /* it is short on purpose */
     TROUBLE_LIMITS = 2, /* projects have limits */
-    TROUBLE_REMOTE = 4  /* another server is asked, which may respond nonsense */
+    TROUBLE_REMOTE = 4  /* another server is called, which may respond nonsense */
 };
 
 /*
  * The code is one of the contract's, 503 only where memory is short or another server
- * asked, and 429 only where there are limits; headers are single lines that end with a
- * NUL; a body is JSON and says so, but for /metrics and dumps.
+ * is called, and 429 only where there are limits. Headers are single lines that end with
+ * a NUL. A body is JSON and says so, but for /metrics and dumps.
  */
 void response_check(const struct response *res, unsigned trouble);
 
-/* What there is to see of a project. */
+/* All that a client can see of a project. */
 struct state {
     uint64_t digest;
     bool dead_letters; /* some queue has a dead letter queue */

@@ -1,5 +1,6 @@
 /*
- * What others do in the gaps in which an operation of the engine lets its locks go.
+ * Operations of other threads in the gaps in which an operation of the engine releases
+ * its locks.
  *
  * This program is linked with --wrap for the functions below. When a thread has let its
  * last lock go, a test may do something else before the operation goes on: what would

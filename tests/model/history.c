@@ -194,9 +194,9 @@ some_terms(struct history *h)
 /* ---------------------------------------------------------------------- operations */
 
 /*
- * The next operation sometimes has one of few keys. The digest says what is asked for.
+ * The next operation sometimes has one of few keys. The digest identifies the request.
  * The draws of a tape that has ended are 0, and then no operation has a key: a waiter
- * that is refused for its key would ask again without end.
+ * that is refused for its key would be sent again without end.
  */
 static void
 some_key(struct history *h, uint64_t what)
@@ -367,7 +367,7 @@ do_pop(struct history *h, const struct store_queue *where, struct pair_waiter *w
 
 /* A claim, or a pop, that waits; one that waits already tries again. */
 static void
-ask(struct history *h, size_t queue, struct pair_waiter *w)
+claim_waiting(struct history *h, size_t queue, struct pair_waiter *w)
 {
     struct store_queue where = queue_at(h, queue);
 
@@ -393,7 +393,7 @@ serve(struct history *h)
         quiet++;
         if (!w->waits || !w->notified)
             continue;
-        ask(h, 0, w);
+        claim_waiting(h, 0, w);
         quiet = 0;
     }
     pair_expect_notified(&h->pair);
@@ -698,7 +698,7 @@ do_operation(struct history *h, enum operation op, size_t queue)
         pair_purge(&h->pair, &where, 1 + (enum store_purge)below(h, 3));
         break;
     case OP_WAIT:
-        ask(h, queue, some_waiter(h));
+        claim_waiting(h, queue, some_waiter(h));
         break;
     case OP_SERVE:
         serve(h);

@@ -28,7 +28,7 @@ enum operation {
     OP_STATS,
     OP_PURGE,
     OP_HOUSEKEEP,
-    OP_WAIT,  /* a claim or a pop that waits, or asks again */
+    OP_WAIT,  /* a claim or a pop that waits, or tries again */
     OP_SERVE, /* notified waiters try again, in any order */
     OP_LEAVE, /* a client stops waiting */
     OP_GIVE_BACK,
@@ -39,7 +39,7 @@ enum operation {
     OP_COUNT,
 };
 
-/* What kind of history: all in percent or in units as named. */
+/* The kind of a history: all in percent or in units as named. */
 struct shape {
     const char *name;
     unsigned share;  /* of all operations, in percent */

@@ -34,7 +34,7 @@ bool idmap_learn(struct idmap *map, const struct id_pair *pair);
 bool idmap_same(const struct idmap *map, const struct store_id *left,
                 const struct store_id *right);
 
-/* What stands on the left of this one; NULL: it is not known. */
+/* The id on the left of this one; NULL: it is not known. */
 const struct store_id *idmap_left(const struct idmap *map, const struct store_id *right);
 
 #endif

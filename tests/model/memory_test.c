@@ -864,7 +864,7 @@ START_TEST(over_the_budget_only_what_adds_data_is_refused)
     fixture_close(f);
 }
 
-START_TEST(dead_letters_are_buried_over_the_budget)
+START_TEST(dead_letters_move_over_the_budget)
 {
     struct scene s = {.claim_count = 0};
 

@@ -190,7 +190,7 @@ agree_details(const struct pair *p, const struct store_details *twin,
     pair_agree(p, "dead-lettered", twin->dead_lettered_ms, engine->dead_lettered_ms);
 }
 
-/* What the engine shows is what the twin shows from its first-th message on. */
+/* The engine shows the messages of the twin from its first-th message on. */
 static void
 agree_part(const struct pair *p, const struct store_batch *twin, size_t first,
            const struct store_batch *engine)
@@ -291,7 +291,7 @@ agree_waiting(const struct pair *p, enum status st, const struct pair_ops *v,
                w->engine.waitqueue != NULL);
     w->waits = w->twin.waitqueue != NULL;
     if (st != ST_OK)
-        w->notified = true; /* a refusal changes nothing: it has to ask again */
+        w->notified = true; /* a refusal changes nothing: it has to try again */
     if (!w->waits)
         w->engine.home = NULL; /* next time it may be for another queue */
 }
@@ -513,8 +513,8 @@ agree_population(const struct pair *p, const struct store_population *twin,
     pair_agree(p, "bytes", (int64_t)twin->bytes, (int64_t)engine->bytes);
 }
 
-/* What is purged while it is due counts as expired in the twin, and as dropped
- * elsewhere. */
+/* Messages that are purged while they are due count as expired in the twin, and as
+ * dropped elsewhere. */
 static void
 agree_expired(const struct pair *p, const struct store_expired *twin,
               const struct store_expired *engine)
@@ -627,7 +627,7 @@ pair_claims(struct pair *p, const struct store_queue *queue)
     pair_agree(p, "claims", st == ST_OK ? (int64_t)twin.count : 0, (int64_t)at);
 }
 
-/* What was posted is there, or it is counted where it went. */
+/* Posted messages are there, or are counted where they went. */
 static void
 agree_flow(const struct pair *p, const struct store_metrics *f)
 {

@@ -19,19 +19,19 @@ enum { PAIR_WAITERS = 48, PAIR_FENCES = 256, PAIR_LEASES = 8 };
 struct pair_waiter {
     struct store_waiter twin, engine;
     struct store_listener twin_listener, engine_listener;
-    struct store_queue queue; /* whose texts outlive the waiting */
+    struct store_queue queue; /* its texts outlive the waiting */
     bool waits;               /* in the wait queue, on both sides */
-    bool notified;            /* by the engine, since it asked last, that messages came */
+    bool notified;            /* by the engine, since its last try, that messages came */
     bool gone;                /* likewise, that the queue was deleted */
 };
 
-/* What was seen of the engine's claim numbers. */
+/* The claim numbers that the engine has shown. */
 struct pair_fence {
     char queue[48]; /* project/name */
     uint64_t last;
 };
 
-/* What both have leased, and not got back. */
+/* The deliveries that both have leased, and not got back. */
 struct pair_lease {
     struct store_delivery twin, engine;
 };

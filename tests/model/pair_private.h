@@ -17,7 +17,7 @@ void pair_agree_bytes(const struct pair *p, const char *what, struct bytes twin,
 void pair_agree_id(const struct pair *p, const char *what, const struct store_id *twin,
                    const struct store_id *engine);
 
-/* The status both answered. */
+/* The status that both returned. */
 enum status pair_agree_status(const struct pair *p, enum status twin, enum status engine);
 
 /* Lets some milliseconds pass, so that a claim of the queue with these terms ends

@@ -40,7 +40,7 @@ struct server {
     struct store *store;
 };
 
-/* What a run has seen. */
+/* The counts of a run. */
 struct tally {
     uint64_t operations, replays, restarts, checkpoints, permanent_failures, backed_off,
         crashes, crashes_at_start, messages;
@@ -52,7 +52,7 @@ below(struct tale *t, uint64_t n)
     return story_below(&t->story, n);
 }
 
-/* ------------------------------------------------------------------ what must not be */
+/* ----------------------------------------------------------------- impossible states */
 
 /* Adds an id; false if it was there. */
 static bool
@@ -375,7 +375,7 @@ has_seen_all(const struct tally *tally)
            tally->crashes_at_start > 0 && tally->checkpoints > 0;
 }
 
-/* What is seldom may take a few tales more than were asked for. */
+/* Rare cases may need a few tales more than were requested. */
 static void
 run(const char *test, unsigned refuse, unsigned fail_memory)
 {
@@ -516,7 +516,7 @@ LOOP_TEST(finish_and_redrive_are_in_the_log_as_a_whole_or_not_at_all, 16)
 
 /* ---------------------------------------------------------------------- no memory */
 
-/* What a replay of the tale's log says whose nth allocation fails. */
+/* The status of a replay of the tale's log whose nth allocation fails. */
 static enum status
 replay_without_memory(struct tale *t, uint64_t nth)
 {
@@ -814,7 +814,7 @@ LOOP_TEST(claim_numbers_grow_though_their_queue_goes_before_a_restart, 4)
 
 TEST_CASE("large queues");
 
-/* Posts in large pieces, since each asks the log once. */
+/* Posts in large pieces, since each needs one call of the log. */
 static void
 post_small(struct tale *t, size_t count)
 {
@@ -893,7 +893,7 @@ START_TEST(a_transient_queue_begins_anew_behind_its_reserved_numbers)
     begin_large(&t, true);
     t.log->watch = NULL; /* too many ids */
     queues = t.log->recorded[STORE_CHANGE_QUEUE];
-    t.log->refuse = 100; /* it does not ask */
+    t.log->refuse = 100; /* it does not call the log */
     post_small(&t, LOAN);
     ck_assert_uint_eq(t.log->recorded[STORE_CHANGE_QUEUE], queues);
     ck_assert_status(post_one(&t), ST_UNAVAILABLE);

@@ -4,7 +4,7 @@
 
 enum { PAGE = 100, NAME_MAX_BYTES = 64 };
 
-/* Two stores, a queue that they are asked for, and what there was so far. */
+/* Two stores, a queue that is read from both, and what there was so far. */
 struct both {
     struct store *a, *b;
     int64_t now_ms;
@@ -65,7 +65,7 @@ details_same(const struct store_details *a, const struct store_details *b)
            a->dead_lettered_ms == b->dead_lettered_ms;
 }
 
-/* What of the two messages is not the same; NULL: nothing. */
+/* The name of a member that differs in the two messages; NULL: none does. */
 static const char *
 difference(const struct store_message *a, const struct store_message *b)
 {

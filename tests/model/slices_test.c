@@ -65,7 +65,7 @@ STORE_TEST_WITH(a_claim_settles_a_slice_at_a_time, fixture_open(f, 1))
 
 /* One call of each operation that depends on what is due. */
 static enum status
-ask(struct fixture *f, int which)
+call_one(struct fixture *f, int which)
 {
     struct store_filter filter = {.limit = 5};
     struct bytes id = bytes_str("b00000000000000000000001");
@@ -140,8 +140,8 @@ LOOP_TEST(every_operation_that_settles_does_so_in_slices, 10)
     fill(&f, MANY, 3600);
     take_one_by_one(&f); /* as many claims, all of which end at once */
     wait_s(&f, 60);
-    ck_assert_status(ask(&f, _i), ST_AGAIN);
-    for (int calls = 0; ask(&f, _i) == ST_AGAIN; calls++)
+    ck_assert_status(call_one(&f, _i), ST_AGAIN);
+    for (int calls = 0; call_one(&f, _i) == ST_AGAIN; calls++)
         ck_assert_int_lt(calls, 2 * MANY / 256); /* ends, however the slices are cut */
     expect_stats(&f, 0, _i == 4 ? MANY - 5 : MANY);
     fixture_close(&f);
@@ -275,7 +275,7 @@ STORE_TEST_WITH(a_listing_ends_with_its_queue_even_if_there_is_a_new_one,
 
 TEST_CASE("garbage");
 
-/* What there may be: one and a half of the live messages' share, and a little. */
+/* The most memory: one and a half of the live messages' share, and a little. */
 static void
 expect_no_garbage(const struct fixture *f, size_t most)
 {
@@ -350,7 +350,7 @@ STORE_TEST_WITH(a_small_post_pays_little, fixture_open(f, 1))
 
 /* ---------------------------------------------------------------------- subscribers */
 
-enum { CROWD = 100000, SLICES = 2 * 256 }; /* what time and what garbage allows a call */
+enum { CROWD = 100000, SLICES = 2 * 256 }; /* bounds of a call, by time and by garbage */
 
 TEST_CASE("subscribers");
 

@@ -152,7 +152,7 @@ write_body(struct story *s, char *buffer)
     return bytes_of(buffer, more);
 }
 
-/* Sometimes the operation has one of few keys. The digest says what is asked for. */
+/* Sometimes the operation has one of few keys. The digest identifies the request. */
 static void
 some_key(struct story *s, struct store_op *op, uint64_t what)
 {
@@ -524,7 +524,7 @@ do_deliver(struct story *s, struct store_op *op, size_t queue)
     return ST_OK;
 }
 
-/* What is done, and how often. */
+/* The operations, and how often each is done. */
 static const struct {
     enum status (*act)(struct story *s, struct store_op *op, size_t queue);
     unsigned share;

@@ -2,7 +2,7 @@
  * story: random histories of a store with queues, dead letters, subscriptions, and time
  * that passes.
  *
- * What happens depends on the story's dice alone. Some queues are transient, which they
+ * All operations depend on the story's dice alone. Some queues are transient, which they
  * stay for life; ids that are used were given out before, or are nonsense.
  */
 #ifndef TESTS_MODEL_STORY_H

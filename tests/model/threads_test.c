@@ -22,10 +22,10 @@ enum {
     SUBSCRIBERS = 4, /* of a queue; the last one comes and goes */
 };
 
-/* What has become of a message, by the number in its body. */
+/* The end of a message, by the number in its body. */
 enum ending { UNBORN, POSTED, FINISHED };
 
-/* What all threads share. */
+/* State that all threads share. */
 struct arena_of_threads {
     struct store *store;
     _Atomic int64_t now_ms;
@@ -34,7 +34,7 @@ struct arena_of_threads {
     _Atomic char ending[MAX_MESSAGES];
     _Atomic bool leased[QUEUES][SUBSCRIBERS];
     _Atomic int delivered; /* to all of them */
-    _Atomic int wrong;     /* what must never happen, counted */
+    _Atomic int wrong;     /* broken promises, counted */
     uint64_t operations;
 };
 

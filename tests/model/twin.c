@@ -109,7 +109,7 @@ twin_queue_list(struct store *s, struct store_op *op, const struct store_page *p
     struct bytes all = BYTES_NONE;
 
     (void)op; /* queues do not expire */
-    /* Metadata is always there: showing more than asked for is allowed. */
+    /* Metadata is always there: showing more than requested is allowed. */
     *out = open_queues(s, limit);
     while (out->count < limit && (q = twin_queue_after(t, project, marker)) != NULL) {
         show_queue(out, q);

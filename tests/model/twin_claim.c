@@ -179,7 +179,7 @@ enum { ROW_MAX = 64 };
 
 /*
  * Moves the first row of dead letters that a claim of up to `limit` messages from `i` on
- * comes upon; how many. What stands behind it may not be the claim's to look at any more.
+ * comes upon; how many. The messages behind it may be beyond the limit of the claim.
  */
 static size_t
 move_dead_letters(struct twin *t, struct twin_queue *q, size_t i, size_t limit,

@@ -51,7 +51,7 @@ struct twin_subscription {
     int64_t started_ms, ttl_s;
     bool confirmed;
     bool leased, changed; /* changed: since it was leased */
-    bool leased_entry;    /* what is leased is its first entry, if it still is */
+    bool leased_entry;    /* its first entry is leased, if it is still there */
     int64_t again_ms;     /* not to be leased before */
     unsigned notice;      /* 1 + enum store_notice that it has still to get; 0: none */
     uint32_t failed;

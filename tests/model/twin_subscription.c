@@ -96,8 +96,8 @@ find_of(struct twin_queue *q, struct bytes subscriber, int64_t now_ms)
     return NULL;
 }
 
-/* Has it something to get? What has expired has fallen out, and it need not wait for
- * that. */
+/* Has it a message to get? Expired messages were dropped, and it need not wait for
+ * them. */
 static bool
 has_something(const struct twin_subscription *s)
 {
@@ -163,7 +163,7 @@ set_texts(struct twin_subscription *s, const struct store_subscription_draft *dr
 }
 
 static void
-ask(struct twin_subscription *s, enum store_notice notice)
+set_notice(struct twin_subscription *s, enum store_notice notice)
 {
     s->notice = 1 + notice;
     s->failed = 0;
@@ -189,7 +189,7 @@ add(struct twin *t, struct twin_queue *q, const struct store_subscription_draft 
     s->started_ms = now_ms;
     s->ttl_s = draft->ttl_s;
     if (t->config.require_confirmation)
-        ask(s, STORE_NOTICE_CONFIRM);
+        set_notice(s, STORE_NOTICE_CONFIRM);
     q->subscriptions = twin_grow(q->subscriptions,
                                  (q->subscription_count + 1) * sizeof(*q->subscriptions));
     q->subscriptions[q->subscription_count++] = s;
@@ -213,7 +213,7 @@ twin_subscription_create(struct store *store, struct store_op *op,
     if (s == NULL)
         s = add(t, q, draft, op->now_ms);
     else if (!s->confirmed && t->config.require_confirmation)
-        ask(s, STORE_NOTICE_CONFIRM);
+        set_notice(s, STORE_NOTICE_CONFIRM);
     out->id = s->id;
     out->confirmed = s->confirmed;
     return ST_OK;
@@ -335,7 +335,7 @@ twin_subscription_update(struct store *store, struct store_op *op,
     if (t->config.require_confirmation) {
         s->confirmed = false;
         clear(s);
-        ask(s, STORE_NOTICE_CONFIRM);
+        set_notice(s, STORE_NOTICE_CONFIRM);
     }
     return ST_OK;
 }
@@ -364,7 +364,7 @@ twin_subscription_confirm(struct store *store, struct store_op *op,
         s->again_ms = 0;
     }
     if (!confirmed)
-        ask(s, STORE_NOTICE_UNSUBSCRIBED);
+        set_notice(s, STORE_NOTICE_UNSUBSCRIBED);
     return ST_OK;
 }
 

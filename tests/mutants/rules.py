@@ -39,7 +39,7 @@ class Change(NamedTuple):
     kind: str
     start: int  # offsets in the text
     end: int
-    new: str    # what stands there instead
+    new: str    # the text instead
 
 
 def blank(match):

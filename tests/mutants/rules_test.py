@@ -23,7 +23,7 @@ function(int a, int b)
 
 class Rules(unittest.TestCase):
     def changes(self, line, kind=None):
-        """What a line of a function can become."""
+        """The mutants of a line of a function."""
         text = HEAD + FUNCTION % line
         first = (HEAD + FUNCTION).count("\n", 0, (HEAD + FUNCTION).index("%s"))
         for change in candidates(text):

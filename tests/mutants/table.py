@@ -699,12 +699,12 @@ MUTANTS = [
        "        mhd_refuse_past(ex, which);\n"
        "        c->linger = !MUTANT(CHUNKS_WITHOUT_LINGERING) || which != REFUSAL_TOO_LARGE;\n"
        "        return false;")]),
-    ("ANSWERED_BEFORE_DURABLE",
+    ("RESPONDS_BEFORE_DURABLE",
      "a response goes out before what it tells of is on the disk",
      SIMULATION,
      [("journal/append.c",
        "    if (lsn <= atomic_load(&j->durable))",
-       "    if (lsn <= atomic_load(&j->durable) || MUTANT(ANSWERED_BEFORE_DURABLE))")]),
+       "    if (lsn <= atomic_load(&j->durable) || MUTANT(RESPONDS_BEFORE_DURABLE))")]),
     ("READ_BEFORE_DURABLE",
      "a read shows what a power cut can still undo",
      SIMULATION,
@@ -889,12 +889,12 @@ MUTANTS = [
        "    if (MUTANT(TORN_IS_DAMAGE))\n"
        "        return damaged(r, from, \"is torn\", 0);\n"
        "    later = frame_search(")]),
-    ("ROOM_NOT_COUNTED",
+    ("SPACE_NOT_COUNTED",
      "more is granted than the segments of a full disk have space for",
      "unit/journal/journal_test: accepted_changes_fit_on_a_full_disk",
      [("journal/append.c",
        "    if (j->starting || filling",
-       "    if (MUTANT(ROOM_NOT_COUNTED) && space > 0)\n"
+       "    if (MUTANT(SPACE_NOT_COUNTED) && space > 0)\n"
        "        return ST_OK;\n"
        "    if (j->starting || filling")]),
     ("DAMAGE_IS_TORN",
@@ -1466,7 +1466,7 @@ MUTANTS = [
        "                               !MUTANT(SURVEY_OF_THE_DELETED);")]),
     ("WORN_OUT_TOO_LATE",
      "a message that reached the limit of deliveries is said to be delivered",
-     "api/views_test: a_message_that_reached_the_limit_moves_at_the_next_claim",
+     "api/views_test: a_message_that_was_released_at_the_limit_moves_at_the_next_claim",
      [("api/handlers/explain.c",
        "           e->message->claim_count >= set->max_claim_count;",
        "           e->message->claim_count >= set->max_claim_count + MUTANT(WORN_OUT_TOO_LATE);")]),

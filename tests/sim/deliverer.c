@@ -18,7 +18,7 @@ delivering_now(struct sim *sim)
 static void
 write_leased(struct sim *sim, const struct store_delivery *d)
 {
-    static const char *const notices[] = {"message", "asked to confirm", "unsubscribed"};
+    static const char *const notices[] = {"message", "confirmation", "unsubscribed"};
 
     if (sim->trace == NULL)
         return;

@@ -6,7 +6,7 @@
 
 #include "sim/sim.h"
 
-/* Who speaks next; NULL: the checker. */
+/* The actor of the next lines; NULL: the checker. */
 void history_who(struct sim *sim, const struct actor *who);
 
 /* The clock has gone on by this. */

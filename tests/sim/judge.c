@@ -116,7 +116,7 @@ judge_stranger(struct judging *j, const struct seen_message *seen)
                              m->id.text);
     if (j->op->kind == OP_LIST)
         return verdict_break(j->verdict, PROMISE_CONTRACT,
-                             "message %s is listed, but not asked for", m->id.text);
+                             "message %s is listed, but was not requested", m->id.text);
     if (m->claim != NULL)
         return verdict_break(j->verdict, PROMISE_ONE_HOLDER,
                              "message %s is given out, but claim %s holds it", m->id.text,
@@ -157,7 +157,7 @@ is_repeated(const struct sim_response *a, size_t at)
     return false;
 }
 
-/* What stands where the i-th expected message has to stand? */
+/* Judges another message at the place of the i-th expected one. */
 static bool
 judge_other(struct judging *j, struct known_message *const *expected, size_t count,
             size_t i)

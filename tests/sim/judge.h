@@ -60,7 +60,7 @@ bool judge(struct judging *j);
 bool judge_first(struct judging *j);
 bool judge_keyed(struct judging *j);
 
-/* What a claim has to do now, by the ledger: messages it takes, letters it moves. */
+/* The work of a claim now, by the ledger: messages it takes, dead letters it moves. */
 struct claim_plan {
     struct known_message *taken[IDS_MAX];
     size_t taken_count;
@@ -141,7 +141,7 @@ size_t judging_reserved(const struct judging *j);
 /* Has a finish to be refused because a queue that it posts to is paused? */
 bool judging_finish_paused(const struct judging *j);
 
-/* How many messages it asks for. */
+/* The number of messages that it may return. */
 size_t judging_limit(const struct judging *j);
 
 /* Is it a dead letter to a claim of its queue? */

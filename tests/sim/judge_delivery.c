@@ -202,7 +202,7 @@ judge_post(const struct delivering *by, struct known_subscription *s,
                              s->id.text);
     if (s->notice != 0)
         return verdict_break(by->verdict, PROMISE_DELIVERED_IN_ORDER,
-                             "subscription %s gets a message before it is asked",
+                             "subscription %s gets a message before its confirmation",
                              s->id.text);
     post = find_arrival(by, q, s->low, d->body);
     if (post == q->post_count)

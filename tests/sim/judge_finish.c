@@ -103,7 +103,7 @@ judging_finish_paused(const struct judging *j)
     return code_of_finish(j, &named) == 503;
 }
 
-/* What has to become of the i-th message. One without an attempt left becomes a dead
+/* The expected result of the i-th message. One without an attempt left becomes a dead
  * letter. */
 static char
 result_of(const struct judging *j, const struct named *named, size_t i)

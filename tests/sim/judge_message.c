@@ -148,7 +148,7 @@ judge_any_page(struct judging *j)
                                  "message %s is listed out of order", m->id.text);
         if (!is_listed(j, m))
             return verdict_break(j->verdict, PROMISE_CONTRACT,
-                                 "message %s was not asked for", m->id.text);
+                                 "message %s was not requested", m->id.text);
         last = m->order;
         if (!judge_document(j, m, seen))
             return false;
@@ -213,9 +213,9 @@ judge_get_one(struct judging *j)
     return judge_document(j, m, &j->response->messages[0]);
 }
 
-/* Those of the messages asked for that are there, in the order asked. */
+/* The messages that the request names and that exist, in the order of the request. */
 static size_t
-find_asked(const struct judging *j, struct known_message **out)
+find_named(const struct judging *j, struct known_message **out)
 {
     size_t count = 0;
 
@@ -230,7 +230,7 @@ static bool
 judge_get_many(struct judging *j)
 {
     struct known_message *expected[IDS_MAX];
-    size_t count = find_asked(j, expected);
+    size_t count = find_named(j, expected);
 
     if (count == 0)
         return judge_code(j, 404, PROMISE_ON_TIME);
@@ -291,7 +291,7 @@ static bool
 judge_delete_many(struct judging *j)
 {
     struct known_message *named[IDS_MAX];
-    size_t count = find_asked(j, named);
+    size_t count = find_named(j, named);
     const struct known_claim *c =
         ledger_claim(j->ledger, j->op->place, j->op->claim.text);
     bool checked = j->rules->strict_delete || j->op->claim.text[0] != '\0';

@@ -173,7 +173,7 @@ judge_number(struct judging *j, const struct known_subscription *s, const char *
                          name, (long long)seen, (unsigned long long)expected);
 }
 
-/* Whatever was posted for it has been delivered, has failed or was dropped, or is to
+/* Each message posted for it has been delivered, has failed or was dropped, or is to
  * come. */
 static bool
 judge_counts(struct judging *j, const struct known_subscription *s,

@@ -2,7 +2,7 @@
  * The rules for requests that take messages, at once or after waiting: docs/api.md 11.
  *
  * A waiter is in the wait queue of each of its queues. The first ready messages are
- * reserved for the waiters in front of it, as many as they ask for (store/waiter.h).
+ * reserved for the waiters in front of it, as many as they claim (store/waiter.h).
  */
 #include "sim/judge.h"
 
@@ -95,9 +95,9 @@ static bool
 judge_nothing(struct judging *j)
 {
     if (j->waiter != NONE && j->on)
-        return j->waits ||
-               verdict_break(j->verdict, PROMISE_CONTRACT,
-                             "answered %d although it may wait on", j->response->code);
+        return j->waits || verdict_break(j->verdict, PROMISE_CONTRACT,
+                                         "has the response %d although it may wait on",
+                                         j->response->code);
     if (j->waits)
         return verdict_break(j->verdict, PROMISE_NO_WAITER_LEFT,
                              "waits on although its waiting is over");

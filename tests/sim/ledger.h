@@ -92,7 +92,7 @@ enum setting {
 
 const char *setting_member(enum setting s);
 
-/* What was posted to a place, for its subscribers: its body follows from number and
+/* A message posted to a place, for its subscribers: its body follows from number and
  * len. */
 struct known_post {
     uint64_t number;
@@ -178,7 +178,7 @@ struct ledger {
     size_t effect_count, effect_cap;
     int64_t soonest_ms;          /* no deadline is earlier than this */
     bool dismissed[WAITERS_MAX]; /* waited for a queue that was deleted */
-    size_t wants[WAITERS_MAX];   /* messages that a waiter asks for */
+    size_t wants[WAITERS_MAX];   /* messages that a waiter claims */
 };
 
 void ledger_init(struct ledger *l);
@@ -277,7 +277,7 @@ bool ledger_remembers(const struct ledger *l, const struct known_effect *effect,
 
 void ledger_keep_effect(struct ledger *l, const struct known_effect *effect);
 
-/* What became of an id at this place. */
+/* The end of an id at this place. */
 enum ending ledger_ending(const struct ledger *l, int place, const char *id);
 
 /*
@@ -314,7 +314,7 @@ void ledger_notify(struct ledger *l, struct known_subscription *s, int notice);
 /* It may have come to an end or a turn earlier than any other: time has to look again. */
 void ledger_hurry(struct ledger *l);
 
-/* What was leased has come back. starved: memory failed, the log may not know of it. */
+/* A leased delivery has come back. starved: memory failed, the log may not know of it. */
 void
 ledger_delivered(struct ledger *l, int place, const char *id, enum store_outcome outcome,
                  int64_t now_ms, int64_t again_ms, bool starved);

@@ -1,4 +1,4 @@
-/* What the ledger knows of subscribers, as deliveries come and go. */
+/* The subscribers of the ledger, as deliveries come and go. */
 #include "sim/ledger.h"
 
 /* It has nothing to do with what was posted until now. */
@@ -20,7 +20,7 @@ ledger_listen(struct ledger *l, struct known_subscription *s, bool listens)
     if (s->listens)
         s->fed += q->post_count - s->first;
     if (s->listens && (s->at < q->post_count || !s->exact))
-        s->exact = s->adds_up = false; /* who knows what of that was counted */
+        s->exact = s->adds_up = false; /* nothing is known of these counts */
     s->listens = listens;
     begin_behind(q, s);
     s->leased_post = false;
@@ -38,7 +38,7 @@ ledger_notify(struct ledger *l, struct known_subscription *s, int notice)
     ledger_hurry(l);
 }
 
-/* What was leased comes again, unless it has been overtaken. */
+/* A leased delivery comes again, unless a later one has overtaken it. */
 static bool
 comes_again(const struct known_subscription *s)
 {

@@ -8,7 +8,7 @@
 #include "claimd/api/api.h"
 #include "sim/ledger.h"
 
-/* X(name): what can be asked for. */
+/* X(name): an operation that a client can request. */
 #define OPERATION_LIST(X)                                                                \
     X(QUEUE_PUT)                                                                         \
     X(QUEUE_SHOW)                                                                        \

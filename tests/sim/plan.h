@@ -1,10 +1,9 @@
 /*
  * plan: the steps of a history, drawn from a seed before it begins.
  *
- * A step says who acts and with which dice; everything that is decided in it (what is
- * asked for, how far the clock goes before, what goes wrong) comes from those dice and
- * from what has happened so far. So steps can be left out and the others still make
- * sense: that is how a history is made short.
+ * A step has an actor and its dice. All decisions in it (the request, how far the clock
+ * goes before, the faults) come from those dice and from the history so far. So steps can
+ * be left out and the others still make sense: that is how a history is made short.
  */
 #ifndef TESTS_SIM_PLAN_H
 #define TESTS_SIM_PLAN_H

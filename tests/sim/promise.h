@@ -53,7 +53,7 @@ struct verdict {
     enum promise broken;
     char why[400];
     struct store_id missing; /* of a message that must be there; empty: none */
-    enum promise withheld;   /* what is broken if it is there and only not given */
+    enum promise withheld;   /* broken if it is there and only not given */
 };
 
 /* Notes a broken promise, unless one is noted already. Returns false for the caller to

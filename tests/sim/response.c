@@ -19,7 +19,7 @@ copy_id(struct bytes from, struct store_id *to)
     return copy_text(from, to->text, sizeof(to->text));
 }
 
-/* What stands behind the last mark; absent without a mark. */
+/* The text behind the last mark; absent without a mark. */
 static struct bytes
 behind(struct bytes text, char mark)
 {

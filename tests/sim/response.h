@@ -61,7 +61,7 @@ struct sim_response {
     size_t subscription_count;
 };
 
-/* Takes a response apart; false if it is not the document the operation asks for. */
+/* Takes a response apart; false if it is not the document of the operation. */
 bool response_read(const struct operation *op, const struct response *res,
                    struct sim_response *out);
 

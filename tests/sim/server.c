@@ -485,8 +485,9 @@ park(struct server *s, struct parked *p, const struct operation *op)
 }
 
 bool
-server_ask(struct server *s, int waiter, const struct operation *op, enum waiting_end end,
-           struct trouble trouble, struct sim_response *response, bool *starved)
+server_handle(struct server *s, int waiter, const struct operation *op,
+              enum waiting_end end, struct trouble trouble, struct sim_response *response,
+              bool *starved)
 {
     struct parked *p = &s->parked[waiter];
     enum api_next next;

@@ -2,7 +2,7 @@
  * server: the real API over the real engine, at a time of the simulation's choosing.
  *
  * Requests that wait are parked, as a front end does it: listeners take notes, and when
- * the API is asked again is for the simulation to choose.
+ * the API is called again is for the simulation to choose.
  *
  * In some seeds it has a journal on a simulated disk. The simulation chooses when the
  * journal commits, and how the process ends (sim/crash.h).
@@ -53,7 +53,7 @@ struct server {
     /* In the memory of the simulation; NULL: time goes on by itself. */
     struct testapi *testapi;
     char key[32];            /* the Idempotency-Key of a request */
-    struct api_caller mover; /* who asks the test API */
+    struct api_caller mover; /* the caller of the test API */
     struct request move;     /* that is under way */
     char move_body[48];      /* requests of actors are made meanwhile */
     uint64_t moved;          /* so often it said so */
@@ -87,7 +87,7 @@ struct server {
     bool wakeup_due, wakeup_fired; /* it was returned; it has fired since */
 };
 
-/* What goes wrong with a request. */
+/* The faults of a request. */
 struct trouble {
     uint64_t starve; /* this allocation fails (1: the first); 0: none does */
     bool tight;      /* the memory budget is used up */
@@ -121,12 +121,13 @@ bool server_do(struct server *s, const struct operation *op, struct trouble trou
                struct sim_response *response, bool *starved);
 
 /*
- * Asks for the request that waits with this number: the first time with an operation,
- * then with NULL. False as above; server_waits() tells whether there is a response.
+ * Passes the request that waits with this number to the API: the first time with an
+ * operation, then with NULL. False as above; server_waits() tells whether there is a
+ * response.
  */
-bool
-server_ask(struct server *s, int waiter, const struct operation *op, enum waiting_end end,
-           struct trouble trouble, struct sim_response *response, bool *starved);
+bool server_handle(struct server *s, int waiter, const struct operation *op,
+                   enum waiting_end end, struct trouble trouble,
+                   struct sim_response *response, bool *starved);
 
 /* True if the request is parked, and its last response was that it waits. */
 bool server_waits(const struct server *s, int waiter);

@@ -57,9 +57,9 @@ digest(struct sim *sim)
 }
 
 /*
- * How many of the dead letters that a starved claim came upon were moved. Whatever
- * happened, each has to be in exactly one of the two queues, and no younger one may have
- * gone before an older one.
+ * How many of the dead letters that a starved claim came upon were moved. In any
+ * case each has to be in exactly one of the two queues, and no younger one may have gone
+ * before an older one.
  */
 static size_t
 count_moved(struct sim *sim, const struct judging *j)

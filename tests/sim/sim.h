@@ -1,7 +1,7 @@
 /*
  * sim: one history under way.
  *
- * Actors ask, the network may lose what they say or what they are sent, the server
+ * Actors send requests, the network may lose requests and responses, the server
  * responses, and the checker judges every response the server gives, heard or not.
  */
 #ifndef TESTS_SIM_SIM_H
@@ -55,7 +55,7 @@ void sim_retry(struct sim *sim, struct actor *who);
 void sim_wait(struct sim *sim, struct actor *who, const struct operation *op);
 bool sim_waits(const struct sim *sim, const struct actor *who);
 
-/* The actor waits no longer: it hangs up, and never hears of what it asked for. */
+/* The actor waits no longer: it hangs up, and never gets the response. */
 void sim_hang_up(struct sim *sim, struct actor *who, struct random *r);
 
 /*
@@ -100,7 +100,7 @@ int sim_some_place(const struct sim *sim, struct random *r);
 /* Judges a response, and writes it down; sound: it is the document it has to be. */
 void sim_judge(struct sim *sim, struct judging *j, struct trouble trouble, bool sound);
 
-/* What goes wrong with the next request, and whether its response is lost. */
+/* The faults of the next request, and whether its response is lost. */
 struct trouble sim_trouble(struct sim *sim);
 bool sim_loses_response(struct sim *sim);
 

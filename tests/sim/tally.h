@@ -1,5 +1,5 @@
 /*
- * tally: how often which request was answered how; to see what the histories reach.
+ * tally: how often each request had each response, to see what the histories reach.
  */
 #ifndef TESTS_SIM_TALLY_H
 #define TESTS_SIM_TALLY_H

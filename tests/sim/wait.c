@@ -14,7 +14,7 @@ sim_waits(const struct sim *sim, const struct actor *who)
     return server_waits(&sim->server, number_of(sim, who));
 }
 
-/* ---------------------------------------------------------------------- asking */
+/* ------------------------------------------------------------------ calls */
 
 /* How far a claim that runs out of memory has come with dead letters is looked at only
  * for those who do not wait (sim_judge). */
@@ -41,9 +41,9 @@ place_of_claim(const struct sim *sim, const struct operation *op,
     return op->place;
 }
 
-/* The request has come to its end; the actor hears of it, or not. */
+/* The request has its response. The actor receives it, unless it is lost. */
 static void
-answered(struct sim *sim, int waiter, const struct sim_response *response, bool gone)
+receive(struct sim *sim, int waiter, const struct sim_response *response, bool gone)
 {
     struct operation op = sim->server.parked[waiter].op;
 
@@ -65,7 +65,7 @@ answered(struct sim *sim, int waiter, const struct sim_response *response, bool 
 
 /* Tries for a waiter: the first time with an operation, then with NULL. */
 static void
-ask(struct sim *sim, int waiter, const struct operation *op, enum waiting_end end)
+handle(struct sim *sim, int waiter, const struct operation *op, enum waiting_end end)
 {
     struct parked *p = &sim->server.parked[waiter];
     struct trouble trouble = sim_trouble(sim);
@@ -87,18 +87,19 @@ ask(struct sim *sim, int waiter, const struct operation *op, enum waiting_end en
     if (end != WAITING_ON)
         history_note(sim, j.gone ? "(has hung up) " : "(for the last time) ");
     crash_remember(sim);
-    sound = server_ask(&sim->server, waiter, op, end, trouble, &response, &j.starved);
+    sound = server_handle(&sim->server, waiter, op, end, trouble, &response, &j.starved);
     j.waits = p->waits;
     j.body_bytes = p->body.len;
     sim_judge(sim, &j, trouble, sound);
     if (!sim_broken(sim) && !p->waits)
-        answered(sim, waiter, &response, j.gone);
+        receive(sim, waiter, &response, j.gone);
     if (!sim_broken(sim) && p->waits && j.starved) {
-        /* Without memory for all that it wants, it may wait for less: it asks again. */
+        /* Without memory for all that it wants, it may wait for less. It is tried
+         * again. */
         bool lucky = sim->lucky;
 
         sim->lucky = true;
-        ask(sim, waiter, NULL, WAITING_ON);
+        handle(sim, waiter, NULL, WAITING_ON);
         sim->lucky = lucky;
     }
 }
@@ -107,17 +108,17 @@ void
 sim_wait(struct sim *sim, struct actor *who, const struct operation *op)
 {
     if (!sim_broken(sim))
-        ask(sim, number_of(sim, who), op, WAITING_ON);
+        handle(sim, number_of(sim, who), op, WAITING_ON);
 }
 
-/* The front end may ask once more, or end the request without a word. */
+/* The front end may call the API once more, or end the request without a word. */
 void
 sim_hang_up(struct sim *sim, struct actor *who, struct random *r)
 {
     int waiter = number_of(sim, who);
 
     if (random_chance(r, 50)) {
-        ask(sim, waiter, NULL, WAITING_ABANDONED);
+        handle(sim, waiter, NULL, WAITING_ABANDONED);
         return;
     }
     history_who(sim, who);
@@ -128,9 +129,9 @@ sim_hang_up(struct sim *sim, struct actor *who, struct random *r)
 
 /* ---------------------------------------------------------------------- rounds */
 
-/* Asks again if there is a reason to. */
+/* Calls the API again if there is a reason to. */
 static bool
-ask_again(struct sim *sim, struct random *r, int waiter)
+retry(struct sim *sim, struct random *r, int waiter)
 {
     const struct parked *p = &sim->server.parked[waiter];
     bool over = p->dismissed || sim->server.now_ms >= p->until_ms;
@@ -143,13 +144,13 @@ ask_again(struct sim *sim, struct random *r, int waiter)
         (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
                             "is notified that its queue is gone, which it is not");
     else
-        ask(sim, waiter, NULL, over ? WAITING_OVER : WAITING_ON);
+        handle(sim, waiter, NULL, over ? WAITING_OVER : WAITING_ON);
     return true;
 }
 
 /* Retries for every waiter once, in a random order. True if any had a reason. */
 static bool
-ask_all(struct sim *sim, struct random *r, bool whole)
+retry_all(struct sim *sim, struct random *r, bool whole)
 {
     uint64_t first = random_below(r, WAITERS_MAX);
     uint64_t stride = 2 * random_below(r, WAITERS_MAX / 2) + 1; /* prime to 64: all */
@@ -157,7 +158,7 @@ ask_all(struct sim *sim, struct random *r, bool whole)
 
     for (uint64_t i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
         if (whole || random_chance(r, 50))
-            any = ask_again(sim, r, (int)((first + i * stride) % WAITERS_MAX)) || any;
+            any = retry(sim, r, (int)((first + i * stride) % WAITERS_MAX)) || any;
     return any;
 }
 
@@ -185,11 +186,11 @@ void
 sim_round(struct sim *sim, struct random *r, bool whole)
 {
     if (!whole) {
-        (void)ask_all(sim, r, false);
+        (void)retry_all(sim, r, false);
         return;
     }
     (void)server_housekeep(&sim->server);
-    while (ask_all(sim, r, true) && !sim_broken(sim))
+    while (retry_all(sim, r, true) && !sim_broken(sim))
         continue;
     ledger_advance(&sim->ledger, sim->server.now_ms);
     for (int i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
@@ -202,5 +203,5 @@ sim_drain(struct sim *sim)
 {
     for (int i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
         if (server_waits(&sim->server, i))
-            ask(sim, i, NULL, WAITING_OVER);
+            handle(sim, i, NULL, WAITING_OVER);
 }

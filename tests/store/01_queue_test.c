@@ -317,7 +317,7 @@ STORE_TEST(project_and_name_do_not_run_into_each_other)
     ck_assert_uint_eq(expect_page(f, BYTES_NONE, 9, "bc"), 1);
 }
 
-STORE_TEST(a_listing_shows_metadata_when_asked)
+STORE_TEST(a_detailed_listing_shows_metadata)
 {
     struct store_queues page = STORE_QUEUES_INIT;
 

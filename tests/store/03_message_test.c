@@ -26,7 +26,7 @@ delete_many(struct fixture *f, const int *numbers, size_t count,
 
 STORE_CASE("get");
 
-STORE_TEST(messages_are_got_in_the_order_asked_for)
+STORE_TEST(messages_are_got_in_the_order_of_the_request)
 {
     post(f, 4);
     get(f, 3, 1, 4);

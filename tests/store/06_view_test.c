@@ -118,7 +118,7 @@ STORE_TEST(a_survey_goes_on_behind_a_queue_that_was_deleted)
     ck_assert_uint_eq(t.survey.total, 1);
 }
 
-STORE_TEST(a_row_tells_what_is_in_the_queue)
+STORE_TEST(a_row_shows_the_contents_of_the_queue)
 {
     struct store_queue_metrics *row;
     struct store_waiter waiter = {.wants = 0};

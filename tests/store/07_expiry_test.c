@@ -94,7 +94,8 @@ STORE_TEST(a_claim_holds_until_its_last_millisecond)
     expect(f, 1, 2); /* at its old place */
 }
 
-/* What the first look after a claim's last instant may be; true: it saw the claim. */
+/* The operations that may come first after a claim's last instant. True: it saw the
+ * claim. */
 static bool
 claim_is_seen(struct fixture *f, int look, struct store_id claim)
 {

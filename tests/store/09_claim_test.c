@@ -571,7 +571,7 @@ START_TEST(claim_and_grace_together_give_at_most_the_longest_life)
     fixture_close(&f);
 }
 
-STORE_TEST(a_message_may_die_under_a_claim_longer_than_the_longest_life)
+STORE_TEST(a_message_may_expire_under_a_claim_longer_than_the_longest_life)
 {
     struct store_id claim;
 

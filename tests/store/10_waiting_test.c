@@ -2,8 +2,8 @@
  * Waiting for messages (store/waiter.h), claims given back, and the numbers of
  * claims.
  *
- * The twin notifies no listener. It can say which it would notify. What is about
- * notifying itself runs on the engine only.
+ * The twin notifies no listener. It can say which it would notify. Tests of the
+ * notification itself run on the engine only.
  */
 #include "model/twin.h"
 #include "support/dead_letters.h"
@@ -57,15 +57,15 @@ try(struct fixture *f, struct test_waiter *p, size_t limit)
 }
 
 static void
-ask(struct fixture *f, struct test_waiter *p, size_t limit)
+claim_waiting(struct fixture *f, struct test_waiter *p, size_t limit)
 {
     ck_assert_status(try(f, p, limit), ST_OK);
 }
 
 static void
-ask_in_vain(struct fixture *f, struct test_waiter *p)
+claim_in_vain(struct fixture *f, struct test_waiter *p)
 {
-    ask(f, p, 1);
+    claim_waiting(f, p, 1);
     expect_nothing(f);
     ck_assert_ptr_nonnull(p->place.waitqueue);
 }
@@ -126,9 +126,9 @@ give_back(struct fixture *f, struct store_id claim, bool uncount)
     return st;
 }
 
-/* ---------------------------------------------------------------------- what calls */
+/* ------------------------------------------------------------------ wake-ups */
 
-STORE_CASE("what calls");
+STORE_CASE("wake-ups");
 
 /* One waits for queue "q"; `act` notifies it, and it gets `number`. */
 static void
@@ -137,7 +137,7 @@ expect_call(struct fixture *f, struct test_waiter *p, int number)
     come_due(f);
     ck_assert(called(f, p));
     ck_assert_int_le(p->ready, 1); /* once is enough */
-    ask(f, p, 1);
+    claim_waiting(f, p, 1);
     expect(f, number);
     ck_assert_ptr_null(p->place.waitqueue);
 }
@@ -148,7 +148,7 @@ STORE_TEST(a_post_calls)
 
     make_queue(f, NULL);
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     ck_assert(!called(f, &p));
     post(f, 1);
     expect_call(f, &p, 1);
@@ -159,7 +159,7 @@ STORE_TEST(the_end_of_a_delay_calls_and_not_the_post_before_it)
     struct test_waiter p;
 
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     post_with(f, 300, 10);
     wait_ms(f, 9999);
     come_due(f);
@@ -175,7 +175,7 @@ STORE_TEST(the_end_of_a_claim_calls)
     arrive(&p);
     post(f, 1);
     take_for(f, 1, 60, 60);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     wait_ms(f, 59999);
     come_due(f);
     ck_assert(!called(f, &p));
@@ -191,7 +191,7 @@ STORE_TEST(a_release_calls)
     arrive(&p);
     post(f, 1);
     claim = take(f, 1);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     release(f, claim);
     expect_call(f, &p, 1);
 }
@@ -205,7 +205,7 @@ STORE_TEST(a_claim_given_back_calls)
     for (int uncount = 0; uncount <= 1; uncount++) {
         post(f, 1);
         claim = take(f, 1);
-        ask_in_vain(f, &p);
+        claim_in_vain(f, &p);
         ck_assert_status(give_back(f, claim, uncount), ST_OK);
         expect_call(f, &p, uncount + 1);
     }
@@ -226,7 +226,7 @@ START_TEST(a_dead_letter_that_moves_in_calls)
         wear_out(&f, 1, 1);
         arrive(&p);
         use(&f, dead_letter);
-        ask_in_vain(&f, &p); /* there is no such queue yet */
+        claim_in_vain(&f, &p); /* there is no such queue yet */
         use(&f, "q");
         take(&f, 1);
         expect_nothing(&f);
@@ -244,7 +244,7 @@ STORE_TEST(a_dead_letter_wakes_no_waiter_of_its_old_queue_twice)
     post(f, 1);
     arrive(&p);
     wear_out(f, 1, 1); /* free, but the next claim moves it away */
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     ck_assert(!called(f, &p));
     post(f, 1);
     expect_call(f, &p, 2);
@@ -256,8 +256,8 @@ STORE_TEST(a_queue_that_does_not_exist_has_a_line)
 
     arrive(&first);
     arrive(&second);
-    ask_in_vain(f, &first);
-    ask_in_vain(f, &second);
+    claim_in_vain(f, &first);
+    claim_in_vain(f, &second);
     ck_assert_status(store_queue_stats(f->store, STORE_AT(f->now_ms), &f->queue,
                                        &(struct store_stats){0}),
                      ST_NOT_FOUND); /* waiting makes none */
@@ -274,7 +274,7 @@ STORE_TEST(a_post_that_makes_the_queue_calls)
     struct test_waiter p;
 
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     post(f, 1);
     expect_call(f, &p, 1);
 }
@@ -284,7 +284,7 @@ STORE_TEST(changes_in_other_queues_wake_no_waiter)
     struct test_waiter p;
 
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     for (int i = 0; i < 20; i++) {
         char name[16];
 
@@ -310,12 +310,12 @@ STORE_TEST(a_waiter_of_a_paused_queue_is_called_when_claims_go_on)
 
     make_queue(f, NULL);
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     pause_queue(f, STORE_PAUSE_CLAIMS);
     ck_assert(!called(f, &p));
     post(f, 1);
     ck_assert(!called(f, &p));
-    ask_in_vain(f, &p); /* it keeps waiting */
+    claim_in_vain(f, &p); /* it keeps waiting */
     ck_assert(!called(f, &p));
     pause_queue(f, 0);
     expect_call(f, &p, 1);
@@ -329,7 +329,7 @@ STORE_TEST(paused_posts_call_no_waiter_and_keep_none_away)
     post(f, 1);
     held = take(f, 1);
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     pause_queue(f, STORE_PAUSE_POSTS);
     ck_assert(!called(f, &p));
     release(f, held);
@@ -344,7 +344,7 @@ STORE_TEST(messages_that_become_ready_during_a_pause_call_afterwards)
     post(f, 1);
     take_for(f, 1, 60, 60);
     post_with(f, 300, 30);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     pause_queue(f, STORE_PAUSE_CLAIMS);
     wait_ms(f, 60000);
     come_due(f);
@@ -362,14 +362,14 @@ STORE_TEST(waiters_that_came_during_a_pause_are_served_in_order)
     post(f, 1);
     for (int i = 0; i < 3; i++) {
         arrive(&p[i]);
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
         ck_assert(!called(f, &p[i]));
     }
     pause_queue(f, 0);
     ck_assert(called(f, &p[0]) && called(f, &p[1]) && !called(f, &p[2]));
-    ask(f, &p[1], 1);
+    claim_waiting(f, &p[1], 1);
     expect(f, 2);
-    ask(f, &p[0], 1);
+    claim_waiting(f, &p[0], 1);
     expect(f, 1);
     leave(f, &p[2]);
 }
@@ -380,11 +380,11 @@ STORE_TEST(a_called_waiter_that_finds_a_pause_waits_on)
 
     make_queue(f, NULL);
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     post(f, 1);
     ck_assert(called(f, &p));
     pause_queue(f, STORE_PAUSE_CLAIMS);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     pause_queue(f, 0);
     expect_call(f, &p, 1);
 }
@@ -411,7 +411,7 @@ STORE_TEST(the_deletion_of_a_paused_queue_ends_the_waiting)
     post(f, 1);
     pause_queue(f, STORE_PAUSE_CLAIMS);
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     delete_queue(f);
     come_due(f);
     ck_assert_ptr_null(p.place.waitqueue);
@@ -427,46 +427,46 @@ STORE_TEST(waiters_are_served_in_order_of_arrival)
 
     for (int i = 0; i < 4; i++) {
         arrive(&p[i]);
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
     }
     post(f, 2);
     ck_assert(called(f, &p[0]) && called(f, &p[1]));
     ck_assert(!called(f, &p[2]) && !called(f, &p[3]));
-    ask_in_vain(f, &p[3]); /* it is its thread that is quick */
-    ask_in_vain(f, &p[2]);
-    ask(f, &p[1], 1);
+    claim_in_vain(f, &p[3]); /* it is its thread that is quick */
+    claim_in_vain(f, &p[2]);
+    claim_waiting(f, &p[1], 1);
     expect(f, 2);
-    ask(f, &p[0], 1);
+    claim_waiting(f, &p[0], 1);
     expect(f, 1);
     ck_assert(!called(f, &p[2]) && !called(f, &p[3]));
     leave(f, &p[2]);
     leave(f, &p[3]);
 }
 
-STORE_TEST(a_waiter_leaves_the_messages_that_waiters_in_front_ask_for)
+STORE_TEST(a_waiter_leaves_the_messages_that_waiters_in_front_claim)
 {
     struct test_waiter first, second;
 
     arrive(&first);
     arrive(&second);
-    ask(f, &first, 5);
-    ask(f, &second, 5);
+    claim_waiting(f, &first, 5);
+    claim_waiting(f, &second, 5);
     post(f, 3);
     ck_assert(called(f, &first) && !called(f, &second));
-    ask(f, &second, 5); /* its thread is quicker */
+    claim_waiting(f, &second, 5); /* its thread is quicker */
     expect_nothing(f);
-    ask(f, &first, 5);
+    claim_waiting(f, &first, 5);
     expect(f, 1, 2, 3);
-    ask(f, &first, 5);
+    claim_waiting(f, &first, 5);
     post(f, 7);
     ck_assert(called(f, &second) && called(f, &first));
-    ask(f, &first, 5);
+    claim_waiting(f, &first, 5);
     expect(f, 9, 10);
-    ask(f, &second, 5);
+    claim_waiting(f, &second, 5);
     expect(f, 4, 5, 6, 7, 8);
 }
 
-STORE_TEST(a_pop_leaves_the_messages_that_waiters_in_front_ask_for)
+STORE_TEST(a_pop_leaves_the_messages_that_waiters_in_front_claim)
 {
     struct test_waiter first, second;
 
@@ -491,13 +491,13 @@ STORE_TEST(a_dead_letter_among_the_reserved_is_left_to_the_first_waiter)
     claim = take(f, 1);
     arrive(&first);
     arrive(&second);
-    ask_in_vain(f, &first);
-    ask_in_vain(f, &second);
+    claim_in_vain(f, &first);
+    claim_in_vain(f, &second);
     release(f, claim);
     post(f, 2);
-    ask(f, &second, 1);
+    claim_waiting(f, &second, 1);
     expect(f, 2);
-    ask(f, &first, 1);
+    claim_waiting(f, &first, 1);
     expect(f, 3);
 }
 
@@ -507,16 +507,16 @@ STORE_TEST(a_waiter_takes_what_lies_behind_the_reserved_messages)
 
     for (int i = 0; i < 4; i++) {
         arrive(&p[i]);
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
     }
     post(f, 5);
-    ask(f, &p[2], 10); /* two in front of it */
+    claim_waiting(f, &p[2], 10); /* two in front of it */
     expect(f, 3, 4, 5);
-    ask(f, &p[3], 10); /* likewise, and two messages */
+    claim_waiting(f, &p[3], 10); /* likewise, and two messages */
     expect_nothing(f);
-    ask(f, &p[0], 10);
+    claim_waiting(f, &p[0], 10);
     expect(f, 1, 2);
-    ask_in_vain(f, &p[1]);
+    claim_in_vain(f, &p[1]);
     leave(f, &p[1]);
     leave(f, &p[3]);
 }
@@ -527,13 +527,13 @@ STORE_TEST(a_new_waiter_is_behind_all_others)
 
     arrive(&first);
     arrive(&fresh);
-    ask_in_vain(f, &first);
+    claim_in_vain(f, &first);
     post(f, 2);
-    ask(f, &fresh, 10); /* one for the one in front */
+    claim_waiting(f, &fresh, 10); /* one for the one in front */
     expect(f, 2);
     ck_assert_ptr_null(fresh.place.waitqueue);
-    ask_in_vain(f, &fresh);
-    ask(f, &first, 10);
+    claim_in_vain(f, &fresh);
+    claim_waiting(f, &first, 10);
     expect(f, 1);
     leave(f, &fresh);
 }
@@ -543,16 +543,16 @@ STORE_TEST(a_claim_without_wait_passes_the_wait_queue)
     struct test_waiter p;
 
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     post(f, 1);
     take(f, 1);
     expect(f, 1);
-    ask_in_vain(f, &p); /* and it keeps its place */
+    claim_in_vain(f, &p); /* and it keeps its place */
     post(f, 1);
     ck_assert(called(f, &p));
     pop(f, 1);
     expect(f, 2);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     leave(f, &p);
 }
 
@@ -562,16 +562,16 @@ STORE_TEST(a_waiter_that_finds_nothing_keeps_its_place)
 
     arrive(&first);
     arrive(&second);
-    ask_in_vain(f, &first);
-    ask_in_vain(f, &second);
+    claim_in_vain(f, &first);
+    claim_in_vain(f, &second);
     for (int i = 0; i < 3; i++) {
-        ask_in_vain(f, &first);
-        ask_in_vain(f, &second);
+        claim_in_vain(f, &first);
+        claim_in_vain(f, &second);
     }
     post(f, 1);
     ck_assert(called(f, &first) && !called(f, &second));
-    ask_in_vain(f, &second);
-    ask(f, &first, 1);
+    claim_in_vain(f, &second);
+    claim_waiting(f, &first, 1);
     expect(f, 1);
     leave(f, &second);
 }
@@ -582,15 +582,15 @@ STORE_TEST(a_served_waiter_queues_at_the_end_again)
 
     arrive(&first);
     arrive(&second);
-    ask_in_vain(f, &first);
-    ask_in_vain(f, &second);
+    claim_in_vain(f, &first);
+    claim_in_vain(f, &second);
     post(f, 1);
-    ask(f, &first, 1);
+    claim_waiting(f, &first, 1);
     expect(f, 1);
-    ask_in_vain(f, &first);
+    claim_in_vain(f, &first);
     post(f, 1);
     ck_assert(called(f, &second) && !called(f, &first));
-    ask(f, &second, 1);
+    claim_waiting(f, &second, 1);
     expect(f, 2);
     leave(f, &first);
 }
@@ -601,7 +601,7 @@ STORE_TEST(a_leaving_waiter_passes_its_wake_up_on)
 
     for (int i = 0; i < 3; i++) {
         arrive(&p[i]);
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
     }
     post(f, 1);
     ck_assert(called(f, &p[0]) && !called(f, &p[1]));
@@ -609,7 +609,7 @@ STORE_TEST(a_leaving_waiter_passes_its_wake_up_on)
     ck_assert(called(f, &p[1]) && !called(f, &p[2]));
     leave(f, &p[1]);
     ck_assert(called(f, &p[2]));
-    ask(f, &p[2], 1);
+    claim_waiting(f, &p[2], 1);
     expect(f, 1);
 }
 
@@ -619,17 +619,17 @@ STORE_TEST(a_served_waiter_leaves_the_rest_to_the_next)
 
     for (int i = 0; i < 3; i++) {
         arrive(&p[i]);
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
     }
     post(f, 2);
-    ask(f, &p[0], 1); /* one of two: the third is not needed */
+    claim_waiting(f, &p[0], 1); /* one of two: the third is not needed */
     expect(f, 1);
     ck_assert(called(f, &p[1]) && !called(f, &p[2]));
     post(f, 1);
     ck_assert(called(f, &p[2]));
-    ask(f, &p[1], 10); /* takes both: the third was called in vain */
+    claim_waiting(f, &p[1], 10); /* takes both: the third was called in vain */
     expect(f, 2, 3);
-    ask_in_vain(f, &p[2]);
+    claim_in_vain(f, &p[2]);
     leave(f, &p[2]);
 }
 
@@ -642,13 +642,13 @@ STORE_TEST(a_requeued_message_goes_to_the_longest_waiter)
     claim = take(f, 3);
     for (int i = 0; i < 2; i++) {
         arrive(&p[i]);
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
     }
     release(f, claim);
     ck_assert(called(f, &p[0]) && called(f, &p[1]));
-    ask(f, &p[1], 10); /* at their old places, and one left */
+    claim_waiting(f, &p[1], 10); /* at their old places, and one left */
     expect(f, 2, 3);
-    ask(f, &p[0], 10);
+    claim_waiting(f, &p[0], 10);
     expect(f, 1);
 }
 
@@ -660,22 +660,22 @@ STORE_TEST(more_wait_than_are_called_at_a_time)
 
     for (int i = 0; i < CROWD; i++) {
         arrive(&p[i]);
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
     }
     post(f, CROWD);
     for (int i = 0; i < CROWD; i++)
         waiting += called(f, &p[i]);
     ck_assert_int_eq(waiting, STORE_RESERVED);
     ck_assert(called(f, &p[STORE_RESERVED - 1]) && !called(f, &p[STORE_RESERVED]));
-    ask_in_vain(f, &p[STORE_RESERVED]); /* however many messages there are */
+    claim_in_vain(f, &p[STORE_RESERVED]); /* however many messages there are */
     for (int i = 0; i < CROWD; i++) {
         ck_assert(called(f, &p[i]));
-        ask(f, &p[i], 1);
+        claim_waiting(f, &p[i], 1);
         expect(f, i + 1);
     }
 }
 
-STORE_TEST(the_same_one_waits_in_several_lines)
+STORE_TEST(one_waiter_is_in_several_wait_queues)
 {
     struct test_waiter first, second;
     struct store_waiter other = {.listener = &first.listener};
@@ -683,9 +683,9 @@ STORE_TEST(the_same_one_waits_in_several_lines)
 
     arrive(&first);
     arrive(&second);
-    ask_in_vain(f, &first);
+    claim_in_vain(f, &first);
     use(f, "r");
-    ask_in_vain(f, &second);
+    claim_in_vain(f, &second);
     op = (struct store_op){.now_ms = f->now_ms, .waiter = &other};
     store_batch_release(&f->seen);
     ck_assert_status(store_claim_create(f->store, &op, &f->queue,
@@ -701,14 +701,14 @@ STORE_TEST(the_same_one_waits_in_several_lines)
         ck_assert_int_eq(first.ready, 2); /* of each of its lines */
     store_waiter_leave(f->store, &other);
     ck_assert_ptr_null(other.waitqueue);
-    ask(f, &first, 1);
+    claim_waiting(f, &first, 1);
     expect(f, 3);
     use(f, "r");
-    ask(f, &second, 10);
+    claim_waiting(f, &second, 10);
     expect(f, 1, 2);
 }
 
-STORE_TEST(pops_and_claims_stand_in_the_same_line)
+STORE_TEST(pops_and_claims_share_a_wait_queue)
 {
     struct test_waiter first, second;
 
@@ -716,14 +716,14 @@ STORE_TEST(pops_and_claims_stand_in_the_same_line)
     arrive(&second);
     try_pop(f, &first, 5);
     ck_assert_ptr_nonnull(first.place.waitqueue);
-    ask_in_vain(f, &second);
+    claim_in_vain(f, &second);
     post(f, 7);
-    ask(f, &second, 10);
+    claim_waiting(f, &second, 10);
     expect(f, 6, 7);
     try_pop(f, &first, 5);
     expect(f, 1, 2, 3, 4, 5);
     ck_assert_ptr_null(first.place.waitqueue);
-    expect_stats(f, 2, 0); /* what was popped is gone */
+    expect_stats(f, 2, 0); /* the popped message is gone */
 }
 
 /* ---------------------------------------------------------------------- the end */
@@ -737,7 +737,7 @@ STORE_TEST(a_deletion_ends_it_and_says_so)
     make_queue(f, NULL);
     for (int i = 0; i < 3; i++) {
         arrive(&p[i]);
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
     }
     delete_queue(f);
     for (int i = 0; i < 3; i++) {
@@ -755,7 +755,7 @@ STORE_TEST(a_deletion_of_what_does_not_exist_ends_nothing)
     struct test_waiter p;
 
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     delete_queue(f);
     ck_assert_ptr_nonnull(p.place.waitqueue);
     ck_assert_int_eq(p.gone, 0);
@@ -770,7 +770,7 @@ STORE_TEST(a_purge_ends_nothing)
     arrive(&p);
     post(f, 1);
     take(f, 1);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     purge(f);
     ck_assert_ptr_nonnull(p.place.waitqueue);
     ck_assert_int_eq(p.gone, 0);
@@ -789,18 +789,18 @@ STORE_TEST(one_may_leave_at_any_time)
     for (int i = 0; i < 3; i++)
         arrive(&p[i]);
     leave(f, &p[0]); /* never was in a wait queue */
-    ask_in_vain(f, &p[0]);
+    claim_in_vain(f, &p[0]);
     leave(f, &p[0]);
     leave(f, &p[0]);
     for (int i = 0; i < 3; i++)
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
     leave(f, &p[1]); /* from the middle */
     post(f, 1);
     leave(f, &p[2]); /* from the end */
-    ask(f, &p[0], 1);
+    claim_waiting(f, &p[0], 1);
     expect(f, 1);
     leave(f, &p[0]); /* when it has been served */
-    ask_in_vain(f, &p[0]);
+    claim_in_vain(f, &p[0]);
     delete_queue(f);
     leave(f, &p[0]); /* when its queue has gone */
     post(f, 1);
@@ -812,11 +812,11 @@ STORE_TEST(an_expired_message_is_not_waited_for)
     struct test_waiter p;
 
     arrive(&p);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     post_with(f, 60, 0);
     ck_assert(called(f, &p));
     wait_s(f, 60);
-    ask_in_vain(f, &p);
+    claim_in_vain(f, &p);
     post(f, 1);
     expect_call(f, &p, 2);
 }
@@ -842,14 +842,14 @@ STORE_TEST(a_waiter_without_space_keeps_its_place)
 
     arrive(&first);
     arrive(&second);
-    ask_in_vain(f, &first);
-    ask_in_vain(f, &second);
+    claim_in_vain(f, &first);
+    claim_in_vain(f, &second);
     f->posted = 99; /* bodies of three bytes */
     post(f, 2);
     ck_assert_status(try_pop_into(f, &first, 2, 5), ST_OVER_CAPACITY);
     ck_assert_uint_eq(f->seen.capacity, 6);
     ck_assert_ptr_nonnull(first.place.waitqueue);
-    ask(f, &second, 10); /* still the second */
+    claim_waiting(f, &second, 10); /* still the second */
     expect(f, 101);
     ck_assert_status(try_pop_into(f, &first, 2, 3), ST_OK);
     expect(f, 100);
@@ -870,7 +870,7 @@ STORE_TEST(a_waiter_without_space_and_place_gets_none)
 
 ENGINE_CASE("the engine");
 
-START_TEST(without_memory_for_a_line_there_is_no_place)
+START_TEST(without_memory_no_waiter_enters_a_wait_queue)
 {
     struct fixture f;
     struct test_waiter p;
@@ -909,8 +909,8 @@ STORE_TEST_WITH(without_memory_for_a_claim_the_place_is_kept,
 
     arrive(&first);
     arrive(&second);
-    ask_in_vain(f, &first);
-    ask_in_vain(f, &second);
+    claim_in_vain(f, &first);
+    claim_in_vain(f, &second);
     post(f, 1);
     for (;; nth++) {
         enum status st;
@@ -922,7 +922,7 @@ STORE_TEST_WITH(without_memory_for_a_claim_the_place_is_kept,
             break;
         ck_assert_status(st, ST_NO_MEMORY);
         ck_assert_ptr_nonnull(first.place.waitqueue);
-        ask_in_vain(f, &second); /* it is still the first one's */
+        claim_in_vain(f, &second); /* it is still the first one's */
     }
     ck_assert_uint_gt(nth, 1);
     expect(f, 1);
@@ -952,10 +952,10 @@ START_TEST(waiters_are_woken_if_dead_letters_cannot_be_moved)
             waited = true; /* some were moved, and then there was no memory */
             ck_assert_ptr_nonnull(p.place.waitqueue);
             ck_assert_int_eq(p.ready, 1);
-            ask(&f, &p, 1);
+            claim_waiting(&f, &p, 1);
         } else if (st != ST_OK) {
             ck_assert_status(st, ST_NO_MEMORY);
-            ask(&f, &p, 1);
+            claim_waiting(&f, &p, 1);
         }
         expect(&f, LETTERS + 1);
         fixture_close(&f);
@@ -973,7 +973,7 @@ STORE_TEST_WITH(a_large_crowd_is_notified_in_slices_that_its_queue_has_gone,
     make_queue(f, NULL);
     for (int i = 0; i < CROWD; i++) {
         arrive(&p[i]);
-        ask_in_vain(f, &p[i]);
+        claim_in_vain(f, &p[i]);
     }
     delete_queue(f);
     for (int i = 0; i < CROWD; i++)
@@ -983,11 +983,11 @@ STORE_TEST_WITH(a_large_crowd_is_notified_in_slices_that_its_queue_has_gone,
     ck_assert_int_eq(p[0].gone, 1); /* those who waited longest first */
     ck_assert_int_eq(p[CROWD - 1].gone, 0);
     ck_assert_int_le(store_next_ms(f->store), f->now_ms); /* the rest is wanted at once */
-    leave(f, &p[CROWD - 1]);  /* one that leaves meanwhile is not notified */
-    ask(f, &p[CROWD - 2], 1); /* who asks meanwhile does not wait on */
+    leave(f, &p[CROWD - 1]);            /* one that leaves meanwhile is not notified */
+    claim_waiting(f, &p[CROWD - 2], 1); /* a try meanwhile does not keep it waiting */
     ck_assert_ptr_null(p[CROWD - 2].place.waitqueue);
     post(f, 2); /* nor does a queue made anew call those of the old one */
-    ask(f, &p[CROWD - 3], 1);
+    claim_waiting(f, &p[CROWD - 3], 1);
     expect(f, 1);
     while (store_next_ms(f->store) <= f->now_ms) {
         come_due(f);
@@ -1016,7 +1016,7 @@ STORE_TEST_WITH(the_last_waiter_frees_its_wait_queue,
             arrive(&p[i]);
             snprintf(name, sizeof(name), "w%d", i);
             use(f, name);
-            ask_in_vain(f, &p[i]);
+            claim_in_vain(f, &p[i]);
         }
         for (int i = 0; i < 50; i++)
             leave(f, &p[i]);

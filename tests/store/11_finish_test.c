@@ -46,7 +46,7 @@ expect_untouched(struct fixture *f, struct store_id claim)
 
 /* One of everything. */
 static void
-ask_for_all(struct finishing *g)
+then_one_of_each(struct finishing *g)
 {
     then_delete(g, 1);
     then_release(g, 2, 30, "busy");
@@ -79,7 +79,7 @@ STORE_TEST(everything_happens_in_one_step)
     struct finishing g = finishing_of(f, claim);
 
     wait_s(f, 10);
-    ask_for_all(&g);
+    then_one_of_each(&g);
     ck_assert_status(finish(f, &g), ST_OK);
     ck_assert(was_held(&g, 0) && was_held(&g, 1) && was_held(&g, 2));
     ck_assert_uint_eq(g.request.number, number);
@@ -110,7 +110,7 @@ STORE_TEST(an_atomic_finish_of_a_message_that_is_not_held_changes_nothing)
     struct finishing g = finishing_of(f, claim);
 
     post(f, 1); /* 6 */
-    ask_for_all(&g);
+    then_one_of_each(&g);
     then_delete(&g, 6);
     ck_assert_status(finish(f, &g), ST_NOT_CLAIMED);
     ck_assert(was_held(&g, 0) && was_held(&g, 1) && was_held(&g, 2));
@@ -127,7 +127,7 @@ STORE_TEST(a_finish_that_is_not_atomic_leaves_out_what_is_not_held)
     post(f, 1); /* 6 */
     g.request.atomic = false;
     then_release(&g, 6, 0, "not mine");
-    ask_for_all(&g);
+    then_one_of_each(&g);
     ck_assert_status(finish(f, &g), ST_OK);
     ck_assert(!was_held(&g, 0));
     ck_assert(was_held(&g, 1) && was_held(&g, 2) && was_held(&g, 3));
@@ -182,7 +182,7 @@ STORE_TEST(a_claim_that_is_over_holds_nothing)
     struct finishing g = finishing_of(f, claim);
 
     wait_s(f, 300);
-    ask_for_all(&g);
+    then_one_of_each(&g);
     ck_assert_status(finish(f, &g), ST_NOT_CLAIMED);
     for (size_t i = 0; i < 3; i++)
         ck_assert(!was_held(&g, i));
@@ -204,7 +204,7 @@ STORE_TEST(a_finish_that_is_not_atomic_posts_nothing_if_the_claim_is_over)
 
     wait_s(f, 300);
     g.request.atomic = false;
-    ask_for_all(&g);
+    then_one_of_each(&g);
     ck_assert_status(finish(f, &g), ST_NOT_FOUND);
     for (size_t i = 0; i < 3; i++)
         ck_assert(!was_held(&g, i));
@@ -248,7 +248,7 @@ STORE_TEST(a_claim_that_holds_nothing_afterwards_is_over_and_not_renewed)
     struct store_id claim = claim_of(f, 5);
     struct finishing g = finishing_of(f, claim);
 
-    ask_for_all(&g);
+    then_one_of_each(&g);
     then_delete(&g, 4);
     then_release(&g, 5, 0, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
@@ -527,7 +527,7 @@ STORE_TEST(a_queue_without_a_dead_letter_queue_refuses_dead_letters)
     post(f, 5);
     claim = take(f, 5);
     g = finishing_of(f, claim);
-    ask_for_all(&g);
+    then_one_of_each(&g);
     ck_assert_status(finish(f, &g), ST_CONFLICT);
     expect_untouched(f, claim);
     g.request.atomic = false;
@@ -765,7 +765,7 @@ STORE_TEST(a_post_that_is_refused_refuses_all)
     use(f, "small");
     make_queue(f, &settings);
     use(f, "q");
-    ask_for_all(&g); /* the first post: it could be done */
+    then_one_of_each(&g); /* the first post: it could be done */
     then_post(&g, "small", 1);
     then_post(&g, "other", 1);
     g.posts[1].post.request_bytes = 101;
@@ -796,7 +796,7 @@ STORE_TEST(a_post_in_clear_to_a_queue_that_encrypts_refuses_all)
     use(f, "secret");
     make_queue(f, &settings);
     use(f, "q");
-    ask_for_all(&g);
+    then_one_of_each(&g);
     then_post(&g, "secret", 1);
     ck_assert_status(finish(f, &g), ST_NOT_SEALED);
     ck_assert_uint_eq(g.request.failed_post, 1);
@@ -857,7 +857,7 @@ STORE_TEST(queues_of_other_projects_are_not_touched)
     make_queue(f, NULL);
     use_project(f, "p");
     use(f, "q");
-    ask_for_all(&g);
+    then_one_of_each(&g);
     ck_assert_status(finish(f, &g), ST_OK);
     use_project(f, "p2");
     use(f, "next");
@@ -908,7 +908,7 @@ STORE_TEST(a_finish_survives_a_restart)
     struct store_id claim = claim_of(f, 5);
     struct finishing g = finishing_of(f, claim);
 
-    ask_for_all(&g);
+    then_one_of_each(&g);
     ck_assert_status(finish(f, &g), ST_OK);
     fixture_restart(f);
     ck_assert_status(query(f, claim), ST_OK);

@@ -386,7 +386,7 @@ STORE_TEST_WITH(keys_of_a_deleted_queue_count_until_they_end,
     ck_assert_int_eq(fill_share(f, "p", 3000), FIXTURE_KEYS / 2);
 }
 
-STORE_TEST_WITH(a_refused_key_tells_when_the_oldest_key_ends,
+STORE_TEST_WITH(a_refused_key_says_when_the_oldest_key_ends,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     const struct store_key key = key_of(9999, 0);

@@ -185,7 +185,7 @@ STORE_TEST(both_settings_are_needed)
     expect(f, 2);
 }
 
-STORE_TEST(claims_are_counted_before_the_queue_asks_for_it)
+STORE_TEST(claims_are_counted_before_the_queue_has_a_limit)
 {
     struct store_metadata metadata = {BYTES_NONE, STORE_SETTINGS_INIT};
     struct store_queues queues = STORE_QUEUES_INIT;

@@ -1,4 +1,4 @@
-/* What dead letters and their queues are like, in any store (docs/api.md 10). */
+/* Dead letters and their queues after the move, in any store (docs/api.md 10). */
 #include "support/dead_letters.h"
 #include "support/delete.h"
 

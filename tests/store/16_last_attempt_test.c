@@ -501,7 +501,8 @@ STORE_TEST(subscribers_receive_messages_that_are_put_back)
     expect_nothing_due(f);
 }
 
-STORE_TEST(subscribers_of_a_queue_that_buries_in_itself_receive_its_dead_letters)
+STORE_TEST(
+    subscribers_of_a_queue_that_is_its_own_dead_letter_queue_receive_its_dead_letters)
 {
     struct store_delivery d;
     struct store_id id;

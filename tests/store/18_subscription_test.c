@@ -6,7 +6,7 @@
 
 STORE_CASE("subscriptions");
 
-STORE_TEST(a_subscription_makes_its_queue_and_shows_what_was_asked_for)
+STORE_TEST(a_subscription_makes_its_queue_and_shows_its_settings)
 {
     struct store_subscription *seen;
     struct store_id id;
@@ -116,7 +116,7 @@ STORE_TEST(members_left_out_stay_unchanged)
     ck_assert(bytes_equal(seen->options, bytes_str("{}")));
     ck_assert_int_eq(seen->ttl_s, 700);
     ck_assert_int_eq(seen->age_s, 0); /* a new ttl counts from now */
-    subscribe(f, "http://a", 600);    /* whose address is free again */
+    subscribe(f, "http://a", 600);    /* the address is free again */
 }
 
 STORE_TEST(a_subscriber_cannot_change_to_an_existing_address)

@@ -1,4 +1,4 @@
-/* What any store leases to who delivers, in which order, and what becomes of it. */
+/* Deliveries that any store leases to the notifier, their order, and their outcomes. */
 #include "support/store_fixture.h"
 #include "support/subscriptions.h"
 
@@ -229,12 +229,12 @@ STORE_TEST_WITH(nothing_is_delivered_before_it_is_confirmed,
     expect_notice(f, &d, id, STORE_NOTICE_CONFIRM);
     delivered(f, &d);
     expect_nothing_due(f);
-    resubscribe(f, "http://a", false); /* asked again */
+    resubscribe(f, "http://a", false); /* another confirmation is due */
     expect_notice(f, &d, id, STORE_NOTICE_CONFIRM);
     post(f, 1);
     confirm(f, id, true);
     delivered(f, &d);
-    expect_nothing_due(f); /* what came before is not for it */
+    expect_nothing_due(f); /* earlier messages are not for it */
     post(f, 1);
     expect_next(f, &d, id, 3);
     delivered(f, &d);
@@ -304,7 +304,7 @@ STORE_TEST_WITH(failures_are_those_of_what_is_tried, fixture_open_confirming(f, 
     expect_notice(f, &d, id, STORE_NOTICE_CONFIRM);
     confirm(f, id, true);
     post(f, 1);
-    failed(f, &d, 0); /* to ask, which is not needed any more */
+    failed(f, &d, 0); /* the confirmation, which is not needed any more */
     expect_next(f, &d, id, 1);
     ck_assert_uint_eq(d.failed, 0);
     confirm(f, id, false);

@@ -46,7 +46,7 @@ count_shown(struct fixture *f)
     return count;
 }
 
-/* ------------------------------------------------------------------ what is there */
+/* ------------------------------------------------------------------ population */
 
 STORE_CASE("population");
 
@@ -141,7 +141,7 @@ STORE_TEST(the_age_of_the_oldest_claim_counts_from_its_creation)
     ck_assert_int_eq(queue_metrics(f).claimed_age_ms, 0);
 }
 
-/* ------------------------------------------------------------------ what expired */
+/* -------------------------------------------------------------- expired messages */
 
 STORE_CASE("expired");
 
@@ -241,7 +241,7 @@ STORE_TEST(a_queue_that_is_created_again_starts_at_zero)
     ck_expired(f, 0, 0, 0);
 }
 
-/* ------------------------------------------------------------------ what was done */
+/* ------------------------------------------------------------------ counters */
 
 ENGINE_CASE("counts");
 
@@ -430,7 +430,7 @@ STORE_TEST_WITH(overdue_expirations_show_as_lag_until_processed,
     ck_assert_int_eq(metrics(f).lag_ms, 0);
 }
 
-/* ------------------------------------------------------------------ who is shown */
+/* ------------------------------------------------------------- queues with a row */
 
 ENGINE_CASE("shown");
 
@@ -486,7 +486,7 @@ STORE_TEST_WITH(expirations_beyond_the_metrics_slots_are_counted_together,
     ck_assert_uint_eq(metrics(f).rest.messages, 2);
 }
 
-STORE_TEST_WITH(the_trial_of_a_health_check_takes_nobodys_place,
+STORE_TEST_WITH(a_health_check_takes_no_metrics_slot,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     static char project[STORE_METRICS_PROJECT + 2];

@@ -1,4 +1,4 @@
-/* What a project may have in an engine (claimd/engine/engine.h). */
+/* The limits of a project in an engine (claimd/engine/engine.h). */
 #include "support/dead_letters.h"
 #include "support/patient.h"
 

@@ -326,7 +326,8 @@ STORE_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
     delivered(f, &delivery);
 }
 
-STORE_TEST_WITH(an_unconfirmed_subscriber_is_asked_again, fixture_open_confirming(f, _i))
+STORE_TEST_WITH(an_unconfirmed_subscriber_gets_another_confirmation,
+                fixture_open_confirming(f, _i))
 {
     struct store_delivery delivery;
     struct store_id id;

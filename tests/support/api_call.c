@@ -101,6 +101,6 @@ api_body(struct api_caller *c)
     buf_byte(&c->res.body, '\0');
     if (c->res.body.failed)
         return "(no memory to show the response)";
-    c->res.body.len--; /* so that it can be asked for again */
+    c->res.body.len--; /* so that it can be read again */
     return c->res.body.data;
 }

@@ -20,7 +20,7 @@
 struct api_caller {
     const struct api *api;                 /* borrowed */
     int64_t now_ms;                        /* of the next call; move it as you like */
-    const struct clock *clock;             /* what shows that instead; NULL: none */
+    const struct clock *clock;             /* shows the time instead; NULL: none */
     const char *headers[API_HEADER_COUNT]; /* sent with each call; NULL: not sent */
     bool body_too_large;                   /* pretend that the body was not kept */
     struct api_connection *connection;     /* through which it comes, or NULL */

@@ -85,7 +85,7 @@ void api_allow(struct api_fixture *f, const char *const *lines, size_t count);
 void api_allow_by(struct api_fixture *f, const char *const *lines, size_t count,
                   const struct policy *policy);
 
-/* Opens one as api_fixture_open_access(), and with a keystone that asks f->fake in the
+/* Opens one as api_fixture_open_access(), and with a keystone that calls f->fake in the
  * thread of the caller. */
 void api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles);
 

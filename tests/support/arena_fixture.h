@@ -40,7 +40,7 @@ arena_fixture_close(void)
 #define ARENA_CASE(name)                                                                 \
     TEST_CASE(name, .setup = arena_fixture_open, .teardown = arena_fixture_close)
 
-/* What was written since the last call is exactly this. */
+/* The text written since the last call is exactly this. */
 static inline void
 expect_written(const char *text)
 {

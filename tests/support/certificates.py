@@ -30,7 +30,7 @@ class Pair:
         return iter((self.certificate, self.key))
 
     def options(self):
-        """What claimd is started with to show it."""
+        """The options of claimd that show it."""
         return "--tls-certificate", self.certificate, "--tls-key", self.key
 
     def overwrite(self, other):
@@ -92,7 +92,7 @@ class Workshop:
 
 
 def trusting(certificate, version=None, client=None):
-    """What a client needs that trusts this one, to speak this version only, and to show a pair."""
+    """The context of a client that trusts this certificate, speaks this version only, and shows a pair."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(certificate)
     context.set_alpn_protocols(["http/1.1"])

@@ -1,8 +1,8 @@
 /*
- * client_fixture: clients of a server in this process (server_fixture.h) for which time
- * stands still and goes on when a test says so; link with --wrap=clock_gettime. Nothing
- * here sleeps: whatever a worker had to do has been done when it has answered requests
- * that came later. For one file of a program.
+ * client_fixture: clients of a server in this process (server_fixture.h) for which
+ * time stands still and goes on when a test says so; link with --wrap=clock_gettime.
+ * Nothing here sleeps: whatever a worker had to do has been done when it has responded
+ * to requests that came later. For one file of a program.
  */
 #ifndef TESTS_SUPPORT_CLIENT_FIXTURE_H
 #define TESTS_SUPPORT_CLIENT_FIXTURE_H
@@ -146,7 +146,7 @@ expect_silence(const struct server_fixture *f, int fd)
 }
 
 static inline void
-ask_once(const struct server_fixture *f, const char *text, int code)
+fetch_once(const struct server_fixture *f, const char *text, int code)
 {
     end(begin(f, text), code);
 }

@@ -68,7 +68,7 @@ class Daemon:
         self.process.stdin.flush()
         response = self.process.stdout.readline()
         if not response.startswith("ok "):
-            raise RuntimeError("advance: the server answered %r" % response)
+            raise RuntimeError("advance: the server responded %r" % response)
         return int(response[3:])
 
     def signal(self, number=signal.SIGTERM):

@@ -24,7 +24,7 @@ struct disk_fixture {
 
 void disk_fixture_open(struct disk_fixture *f, int kind);
 
-/* Whatever stands in it is removed. */
+/* All files in it are removed. */
 void disk_fixture_close(struct disk_fixture *f);
 
 /* A test with a disk of the kind `_i`, the fixture `f`. */

@@ -34,7 +34,7 @@ static void
 pass_gate(struct fake_keystone *k)
 {
     pthread_mutex_lock(&k->lock);
-    k->asked++;
+    k->requests++;
     k->standing++;
     pthread_cond_broadcast(&k->moved);
     while (k->shut)
@@ -44,8 +44,8 @@ pass_gate(struct fake_keystone *k)
 }
 
 static enum status
-ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *code,
-    struct buf *body, struct reason *why)
+verify(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *code,
+       struct buf *body, struct reason *why)
 {
     struct fake_keystone *k = container_of(wire, struct fake_keystone, wire);
 
@@ -68,7 +68,7 @@ ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *cod
 void
 fake_keystone_init(struct fake_keystone *k)
 {
-    *k = (struct fake_keystone){.wire.ask = ask, .expires = FAKE_KEYSTONE_END};
+    *k = (struct fake_keystone){.wire.ask = verify, .expires = FAKE_KEYSTONE_END};
     pthread_mutex_init(&k->lock, NULL);
     pthread_cond_init(&k->moved, NULL);
 }
@@ -111,12 +111,12 @@ fake_keystone_await(struct fake_keystone *k, size_t count)
 }
 
 size_t
-fake_keystone_asked(struct fake_keystone *k)
+fake_keystone_requests(struct fake_keystone *k)
 {
-    size_t asked;
+    size_t requests;
 
     pthread_mutex_lock(&k->lock);
-    asked = k->asked;
+    requests = k->requests;
     pthread_mutex_unlock(&k->lock);
-    return asked;
+    return requests;
 }

@@ -26,7 +26,7 @@ struct fake_keystone {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t moved;
     bool shut;
-    size_t standing, asked;
+    size_t standing, requests;
 };
 
 /* Tokens end at FAKE_KEYSTONE_END_MS until another end is set. */
@@ -46,7 +46,7 @@ void fake_keystone_open(struct fake_keystone *k);
 /* Waits until so many stand at the gate. */
 void fake_keystone_await(struct fake_keystone *k, size_t count);
 
-/* How many were put so far. */
-size_t fake_keystone_asked(struct fake_keystone *k);
+/* The number of verifications so far. */
+size_t fake_keystone_requests(struct fake_keystone *k);
 
 #endif

@@ -69,8 +69,8 @@ response_of(struct fake_redis *f, const char *command, bool *hangs_up)
     const struct fake_response *next;
 
     pthread_mutex_lock(&f->lock);
-    if (f->asked_count < FAKE_LINES)
-        snprintf(f->asked[f->asked_count++], FAKE_LINE_CAP, "%s", command);
+    if (f->request_count < FAKE_LINES)
+        snprintf(f->requests[f->request_count++], FAKE_LINE_CAP, "%s", command);
     pthread_cond_broadcast(&f->moved);
     while (f->held)
         pthread_cond_wait(&f->moved, &f->lock);
@@ -182,7 +182,7 @@ fake_redis_play(struct fake_redis *f, const struct fake_response *script)
 {
     pthread_mutex_lock(&f->lock);
     f->script = script;
-    f->asked_count = 0;
+    f->request_count = 0;
     pthread_mutex_unlock(&f->lock);
 }
 
@@ -203,14 +203,14 @@ fake_redis_done(struct fake_redis *f)
     pthread_mutex_lock(&f->lock);
     missing = f->script == NULL ? NULL : f->script->command;
     pthread_mutex_unlock(&f->lock); /* a failed test jumps from here to its teardown */
-    ck_assert_msg(missing == NULL, "was not asked: %s", missing);
+    ck_assert_msg(missing == NULL, "did not receive: %s", missing);
 }
 
 void
 fake_redis_await(struct fake_redis *f, int count)
 {
     pthread_mutex_lock(&f->lock);
-    while (f->asked_count < count)
+    while (f->request_count < count)
         pthread_cond_wait(&f->moved, &f->lock);
     pthread_mutex_unlock(&f->lock);
 }

@@ -14,7 +14,7 @@
 enum { FAKE_LINES = 64, FAKE_LINE_CAP = 256, FAKE_CONNECTIONS = 64 };
 
 /*
- * What comes next, if it begins so; the response as it goes over the wire, NULL: it hangs
+ * The next command must begin so. The response as it goes over the wire, NULL: it hangs
  * up. In front of a response to FCALL the number of the request is sent, unless it is an
  * error, or begins with '!', which is left out. "@" stands for the bytes given to
  * fake_redis_respond().
@@ -42,26 +42,27 @@ struct fake_redis {
     struct bytes bytes;                 /* for "@" */
     bool hangs_up;                      /* the node ends the connection behind them */
     const struct fake_response *script; /* the next one; its end has no command */
-    char asked[FAKE_LINES][FAKE_LINE_CAP];
-    int asked_count;
+    char requests[FAKE_LINES][FAKE_LINE_CAP];
+    int request_count;
 };
 
-/* Starts it. What is not as the script says is answered with an error that says so. */
+/* Starts it. It responds to a command that is not in the script with an error that
+ * says so. */
 void fake_redis_start(struct fake_redis *f);
 
-/* From now on it follows this script, and has been asked nothing. */
+/* From now on it follows this script, with no command received. */
 void fake_redis_play(struct fake_redis *f, const struct fake_response *script);
 
 /* From now on "@" stands for these bytes; the node may end the connection behind them. */
 void fake_redis_respond(struct fake_redis *f, struct bytes bytes, bool hangs_up);
 
-/* All of the script has been asked; ends the test if not. */
+/* Ends the test unless it has received all commands of the script. */
 void fake_redis_done(struct fake_redis *f);
 
-/* Waits until it has been asked so much since then. */
+/* Waits until it has received so many commands since then. */
 void fake_redis_await(struct fake_redis *f, int count);
 
-/* From now on it does not respond, or goes on with what it was asked meanwhile. */
+/* From now on it does not respond, or responds to the commands that came meanwhile. */
 void fake_redis_hold(struct fake_redis *f, bool held);
 
 /* Ends all connections that it has. */

@@ -64,7 +64,7 @@ class Held:
     def __post_init__(self):
         self.ends = self.sent + self.ttl - TICK_S  # until then the worker certainly has it
         self.dead = self.done + self.ttl           # from then on its claim is certainly over
-        self.wrong = []                            # (what, text)
+        self.wrong = []                            # (kind, text)
 
     def renewed(self, sent, done, ttl, outcome):
         if outcome == "ok":
@@ -289,7 +289,7 @@ class Judge:
                     earliest = one
 
     def _judge_listings(self):
-        """What a producer has posted to a queue, one after the other, stands there in that order."""
+        """Messages that a producer has posted one after the other are in the queue in that order."""
         for queue, listed in self.there.items():
             last = {}
             for (producer, number), _ in listed:

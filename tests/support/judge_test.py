@@ -104,7 +104,7 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 11), deleted(1, 12)), [])
 
     def test_a_response_that_came_late_is_no_second_holder(self):
-        # The first claim was over before the second one began, but was answered after it.
+        # The first claim was over before the second one began, but had its response after it.
         self.assertEqual(self.found(post(1, 0), held(1, 1, ttl=2, wait=5, claim=1),
                                     held(1, 4, claim=2), deleted(1, 6)), [])
 

@@ -182,7 +182,7 @@ class Keystone:
         if gate is not None:
             gate.set()
 
-    # ---- answering
+    # ---- responses
 
     def _pass_gate(self, token):
         with self._changed:

@@ -40,7 +40,7 @@ starts(const char *line, const char *with)
     return strncasecmp(line, with, strlen(with)) == 0;
 }
 
-/* What is said to a line; NULL: nothing yet. */
+/* The reply to a line; NULL: none yet. */
 static const char *
 response(const char *line, bool *in_text)
 {

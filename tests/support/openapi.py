@@ -40,7 +40,7 @@ class Document:
         self.resolver = jsonschema.RefResolver("", closed(copy.deepcopy(tree)))
 
     def resolved(self, node):
-        """What a node is, or what its $ref names."""
+        """The node, or the one that its $ref names."""
         while "$ref" in node:
             found = self.tree
             for name in node["$ref"].removeprefix("#/").split("/"):
@@ -61,7 +61,7 @@ class Document:
     # ------------------------------------------------------------------ responses
 
     def wrong(self, schema, value, where="response"):
-        """What of a value is not as a schema of the document says: a list of texts."""
+        """The differences of a value from a schema of the document: a list of texts."""
         judge = jsonschema.Draft202012Validator(
             closed(schema), resolver=self.resolver, format_checker=FORMATS)
         return ["%s%s: %s" % (where, error.json_path[1:], error.message)
@@ -78,7 +78,7 @@ class Document:
 
     def wrong_response(self, method, path, status, headers, said, sparse=False):
         """
-        What of a response is not as described. `said` is None when the response had no body
+        The differences of a response from its description. `said` is None when the response had no body
         (which is right if `sparse`); headers is a mapping that does not mind case.
         """
         responses = self.operations()[method, path]["responses"]

@@ -91,7 +91,7 @@ PATIENT(queue_metrics,
 PATIENT(queue_survey,
         (struct store * s, struct store_op *op, struct store_survey *survey), survey)
 
-/* What was leased goes back to the store that leased it: `delivery->store`. */
+/* A leased delivery goes back to the store that leased it: `delivery->store`. */
 static void
 patient_delivery_done(struct store *s, struct store_op *op,
                       struct store_delivery *delivery, enum store_outcome outcome,
@@ -144,7 +144,7 @@ patient_close(struct store *s)
 }
 
 /* Batches and queues are released by the store that made them. */
-/* What is read is released by the store that read it. */
+/* The store that read records releases them. */
 static const struct store_state_vtable patient_state_ops = {.read = patient_read,
                                                             .apply = patient_apply};
 

@@ -1,6 +1,6 @@
 /*
- * patient: a store that asks another one again for as long as it says ST_AGAIN, for tests
- * that are not about slices.
+ * patient: a store that repeats each call of another one while it returns ST_AGAIN,
+ * for tests that are not about slices.
  */
 #ifndef TESTS_SUPPORT_PATIENT_H
 #define TESTS_SUPPORT_PATIENT_H
@@ -10,7 +10,7 @@
 /* Takes the store. Aborts without memory. */
 struct store *patient_open(struct store *hasty);
 
-/* The store it asks. */
+/* The store that it calls. */
 struct store *patient_inside(struct store *s);
 
 #endif

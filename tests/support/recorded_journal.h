@@ -32,7 +32,7 @@ void recorder_stop(struct recorder *r);
 /* All that has happened is durable. */
 void recorder_commit(struct recorder *r);
 
-/* What its clients received. */
+/* The responses that its clients received. */
 struct recorded_results {
     struct store_id ids[23]; /* of the messages, by their numbers */
     struct store_id renewed; /* the claim that holds 2 */

@@ -33,7 +33,7 @@ LEAST_PORT, MOST_PORT = 11000, 21999  # that one and the bus' are below those fo
 
 
 class RedisError(Exception):
-    """What a node sends instead: "MOVED 3999 127.0.0.1:6381"."""
+    """The reply of a node instead: "MOVED 3999 127.0.0.1:6381"."""
 
 
 class Speaker:
@@ -215,7 +215,7 @@ class Node:
             return speaker.say(*words)
 
     def info(self, section):
-        """What INFO says, as a dictionary."""
+        """The reply to INFO, as a dictionary."""
         return dict(line.split(":", 1) for line in self.say("INFO", section).splitlines()
                     if ":" in line)
 
@@ -287,7 +287,7 @@ def question(parameters):
 
 
 class Entry:
-    """What a node says of a node: a line of CLUSTER NODES."""
+    """A node as another one describes it: a line of CLUSTER NODES."""
 
     def __init__(self, line):
         words = line.split()
@@ -351,10 +351,10 @@ class Cluster:
             node.say("CLUSTER", "REPLICATE", self.nodes[i % primaries].id)
         self.wait_whole()
 
-    # ------------------------------------------------------------------ who is what
+    # ------------------------------------------------------------------ views of the nodes
 
     def view(self, node=None):
-        """What a node (any that is up) says of the cluster."""
+        """The cluster as a node (any that is up) describes it."""
         for one in [node] if node else self.up():
             try:
                 return [Entry(line) for line in one.say("CLUSTER", "NODES").splitlines()]

@@ -100,7 +100,7 @@ restarts_try(struct restarts *r, int64_t now_ms, const char *const *projects)
     stop_copy(&copy);
 }
 
-/* A store is not asked any more when its journal is closed; a copy of it is. */
+/* A store is not used any more when its journal is closed; a copy of it is. */
 void
 restarts_do(struct restarts *r, int64_t now_ms, const char *const *projects)
 {

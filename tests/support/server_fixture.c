@@ -59,9 +59,9 @@ open_testapi(struct server_fixture *f, struct engine_config *engine)
 static void
 open_keystone(struct server_fixture *f, const struct server_fixture_options *options)
 {
-    const struct executor_config asking = {.mem = f->mem,
-                                           .threads = options->keystone_threads,
-                                           .line = options->keystone_line};
+    const struct executor_config verifier = {.mem = f->mem,
+                                             .threads = options->keystone_threads,
+                                             .line = options->keystone_line};
     struct keystone_config config = {.mem = f->mem,
                                      .wire = &f->fake.wire,
                                      .roles = fake_keystone_roles,
@@ -70,13 +70,13 @@ open_keystone(struct server_fixture *f, const struct server_fixture_options *opt
                                      .timeout_ms = 60000};
 
     fake_keystone_init(&f->fake);
-    f->asking = NULL;
+    f->verifier = NULL;
     f->keystone = NULL;
     f->access = NULL;
     if (options->keystone_threads == 0)
         return;
-    ck_assert_int_eq(executor_open(&asking, &f->asking), ST_OK);
-    config.executor = f->asking;
+    ck_assert_int_eq(executor_open(&verifier, &f->verifier), ST_OK);
+    config.executor = f->verifier;
     ck_assert_int_eq(keystone_new(&config, &f->keystone), ST_OK);
     ck_assert_int_eq(access_new(f->mem, &f->access), ST_OK);
     access_use_keystone(f->access, f->keystone);
@@ -160,7 +160,7 @@ free_all(struct server_fixture *f)
     executor_close(f->executor); /* it may still give claims back */
     server_free(f->server);
     api_free(f->api);
-    executor_close(f->asking);
+    executor_close(f->verifier);
     access_free(f->access);
     keystone_free(f->keystone);
     fake_keystone_fini(&f->fake);
@@ -218,16 +218,17 @@ server_fixture_dial(const struct server_fixture *f)
     return fd;
 }
 
-/* What every request has. */
+/* The headers of every request. */
 #define HEAD                                                                             \
     "Host: test\r\n"                                                                     \
     "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"                                \
     "X-Project-ID: p\r\n"                                                                \
     "Connection: close\r\n"
 
-/* Asks on a connection of its own. Returns the status; 0: closed without a response. */
+/* Sends a request on a connection of its own. Returns the status; 0: closed without a
+ * response. */
 static int
-ask(const struct server_fixture *f, const char *request)
+fetch(const struct server_fixture *f, const char *request)
 {
     char response[2048];
     size_t len = 0;
@@ -249,9 +250,10 @@ ask(const struct server_fixture *f, const char *request)
 int
 server_fixture_post(const struct server_fixture *f)
 {
-    return ask(f, "POST /v2/queues/q/messages HTTP/1.1\r\n" HEAD "Content-Length: 25\r\n"
-                  "\r\n"
-                  "{\"messages\":[{\"body\":1}]}");
+    return fetch(f,
+                 "POST /v2/queues/q/messages HTTP/1.1\r\n" HEAD "Content-Length: 25\r\n"
+                 "\r\n"
+                 "{\"messages\":[{\"body\":1}]}");
 }
 
 void
@@ -261,8 +263,8 @@ server_fixture_settle(const struct server_fixture *f)
      * A round responses, and then does the rest: closes what is overdue, for one. It runs
      * its connections twice when mail comes in between, so it may respond two of these:
      * two in a round that had begun before, two in the next, and when the fifth is
-     * answered that next one has ended.
+     * responded to that next one has ended.
      */
     for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(ask(f, "GET /livez HTTP/1.1\r\n" HEAD "\r\n"), 200);
+        ck_assert_int_eq(fetch(f, "GET /livez HTTP/1.1\r\n" HEAD "\r\n"), 200);
 }

@@ -26,7 +26,7 @@ struct server_fixture {
     struct store *store;
     struct executor *executor; /* NULL: there is none */
     struct fake_keystone fake; /* with keystone_threads, as what follows */
-    struct executor *asking;
+    struct executor *verifier;
     struct keystone *keystone;
     struct access *access;
     struct api *api;
@@ -48,7 +48,7 @@ struct server_fixture_options {
     unsigned slow_kinds;  /* of enum slow_store_kind */
     size_t threads, line; /* of an executor */
     size_t fibers;        /* of a worker, with a store that blocks */
-    size_t keystone_threads, keystone_line; /* of the one that asks a fake Keystone */
+    size_t keystone_threads, keystone_line; /* of the threads that call a fake Keystone */
 };
 void server_fixture_open_with(struct server_fixture *f,
                               const struct server_fixture_options *options);

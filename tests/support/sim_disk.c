@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MAX (UINT64_C(1) << 40) /* what is longer is a mistake */
+#define FILE_MAX (UINT64_C(1) << 40) /* a longer file is a mistake */
 #define PLENTY   (UINT64_C(1) << 42) /* of space, where there is no limit */
 #define NEVER    0                   /* no operation has this number */
 
 enum life { ALIVE, SHUT, DEAD };
 
-/* Who uses the disk; kept to the end, so that those who go on are found. */
+/* A process that uses the disk. It is kept to the end, so that calls after its death are
+ * found. */
 struct process {
     struct disk disk; /* first: the seam's handle */
     struct sim_disk *sd;
@@ -265,7 +266,7 @@ sim_close(struct disk *d, struct disk_file *f)
 {
     struct sim_disk *sd = enter(d);
 
-    /* Who has died still tidies up, of what it has no more. */
+    /* A dead process still closes files, which it has no more. */
     if (check_file(d, f, false) == 0)
         end_file(f);
     (void)leave(sd, 0);
@@ -654,7 +655,7 @@ sim_disk_copy(struct sim_disk *sd, uint64_t seed)
     return copy;
 }
 
-/* ------------------------------------------------------------------ what goes wrong */
+/* ------------------------------------------------------------------ faults */
 
 void
 sim_disk_fail(struct sim_disk *sd, enum sim_op op, uint64_t nth, int error)
@@ -724,7 +725,7 @@ sim_disk_set_strict(struct sim_disk *sd, bool strict)
     sd->strict = strict;
 }
 
-/* ------------------------------------------------------------------ what is there */
+/* ------------------------------------------------------------------ contents */
 
 const struct sim_disk_stats *
 sim_disk_stats(const struct sim_disk *sd)

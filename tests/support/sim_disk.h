@@ -8,7 +8,7 @@
  *     d = sim_disk_open(sd);       the next one sees what is left
  *     sim_disk_free(sd);
  *
- * What a crash leaves, by dice:
+ * The remains of a crash, by dice:
  *
  *   sectors  of 512 bytes that were written to since their file was synced: as they were
  *            before, or after any of the writes, each sector by itself; but often all of
@@ -19,9 +19,9 @@
  *            not, by itself, but often none or all. A file that was renamed has the old
  *            name or the new one (tests/support/sim_folder.h)
  *
- *   Errors   those of the seam. What is dead gives EIO. Misuse that a real disk might not
- *            notice fails the test (sim_disk_set_strict())
- *   Space     a file takes as much as it is long, also where nothing was written
+ *   Errors   those of the seam. A dead process gets EIO. Misuse that a real disk might
+ *            not notice fails the test (sim_disk_set_strict())
+ *   Space    a file takes as much as it is long, also where nothing was written
  *   Cost     O(bytes) to read and write, O(sectors not synced) to sync and to crash; the
  *            number of files counts, their size does not
  *   Threads  any for what is done to the disk; the test's own calls while it is not in
@@ -36,7 +36,7 @@
 
 struct sim_disk; /* opaque */
 
-/* What can be counted, and can fail. */
+/* Operations that can be counted, and can fail. */
 enum sim_op {
     SIM_OPEN,
     SIM_READ,
@@ -67,7 +67,7 @@ struct sim_disk_stats {
 struct sim_disk *sim_disk_new(uint64_t seed);
 void sim_disk_free(struct sim_disk *sd);
 
-/* What a process is given that is started now; borrowed until sim_disk_free(). */
+/* The disk of a process that starts now. Borrowed until sim_disk_free(). */
 struct disk *sim_disk_open(struct sim_disk *sd);
 
 /* -------------------------------------------------------------- the end of processes */
@@ -89,7 +89,7 @@ void sim_disk_kill(struct sim_disk *sd);
  */
 struct sim_disk *sim_disk_copy(struct sim_disk *sd, uint64_t seed);
 
-/* ------------------------------------------------------------------ what goes wrong */
+/* ------------------------------------------------------------------ faults */
 
 /*
  * The nth operation of this kind from now on (1: the next) fails once, and does nothing;
@@ -109,16 +109,16 @@ void sim_disk_die(struct sim_disk *sd, uint64_t nth);
 #define SIM_NO_LIMIT UINT64_MAX
 void sim_disk_set_space(struct sim_disk *sd, uint64_t bytes);
 
-/* In so many of a hundred cases a read or write does less than it was asked for. */
+/* In so many of a hundred cases a read or write does less than was requested. */
 void sim_disk_set_short(struct sim_disk *sd, unsigned percent);
 
 /*
- * What a sync has dropped is read on, until disk_forget() or a crash: so it is on ext4
+ * Data that a sync has dropped can be read until disk_forget() or a crash, as on ext4
  * and XFS, where memory believes that it was written.
  */
 void sim_disk_set_lying(struct sim_disk *sd, bool lying);
 
-/* Nothing of all this any more. What is lost stays lost. */
+/* Ends all of these faults. Lost data stays lost. */
 void sim_disk_mend(struct sim_disk *sd);
 
 /* Rot: flips a bit of what is durable of a file. */
@@ -132,7 +132,7 @@ void sim_disk_flip(struct sim_disk *sd, const char *name, uint64_t offset, unsig
  */
 void sim_disk_set_strict(struct sim_disk *sd, bool strict);
 
-/* ------------------------------------------------------------------ what is there */
+/* ------------------------------------------------------------------ contents */
 
 const struct sim_disk_stats *sim_disk_stats(const struct sim_disk *sd);
 

@@ -117,7 +117,7 @@ remember(struct sim_file *f, struct sim_page *page, uint64_t at)
         memcpy(s->durable, bytes_of(s), SIM_SECTOR);
         f->unsynced = s;
     } else if (s->dropped) {
-        s->writes = 0; /* what was dropped comes back with this write or not at all */
+        s->writes = 0; /* dropped data comes back with this write or not at all */
     } else {
         o = sim_alloc(sizeof(*o));
         o->before = s->older;

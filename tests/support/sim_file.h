@@ -53,8 +53,8 @@ bool sim_file_cut(struct sim_file *f, uint64_t size);
 void sim_file_sync(struct sim_file *f);
 
 /*
- * What a failed sync does: what was written since the last one will never be durable, and
- * the next sync does not care. Lying: it is still read, until it is forgotten or there is
+ * A sync fails: data written since the last one will never be durable, and the next sync
+ * does not report that. Lying: it is still read, until it is forgotten or there is
  * a crash; what is written to its sector later is durable with all of the sector.
  */
 void sim_file_drop(struct sim_file *f, bool lying);

@@ -64,7 +64,7 @@ put_durable(const char *name, const char *text)
     sim_disk_put(sd, name, text, strlen(text));
 }
 
-/* What is read of the file now is this text and no more. */
+/* The file now has this text and no more. */
 static inline bool
 has_text(const char *name, const char *text)
 {

@@ -259,5 +259,5 @@ sim_folder_copy(struct sim_folder *fo, struct sim_folder *to)
         add_change(to, c->node->copy, c->from == NULL ? NULL : c->from->copy,
                    c->to == NULL ? NULL : c->to->copy);
     }
-    /* What is only open is no client's there: the next checkpoint frees it. */
+    /* A file that is only open has no name there: the next checkpoint frees it. */
 }

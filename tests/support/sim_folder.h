@@ -24,7 +24,7 @@ struct sim_change;
 struct sim_node {
     struct sim_file file;
     struct sim_node *next;
-    struct sim_name *now, *durable; /* what it is called; NULL: nothing */
+    struct sim_name *now, *durable; /* its name; NULL: none */
     unsigned opens;                 /* open files of it */
     const struct disk_file *locked; /* its holder; NULL: none */
     struct sim_node *copy;          /* while the folder is copied */
@@ -32,7 +32,7 @@ struct sim_node {
 
 struct sim_name {
     struct sim_name *next;
-    struct sim_node *now, *durable; /* what it names; NULL: nothing */
+    struct sim_node *now, *durable; /* the file of the name; NULL: none */
     struct sim_name *copy;
     char text[DISK_NAME_CAP];
 };

@@ -115,7 +115,7 @@ slow_store_await(struct store *s, size_t count)
     struct slow *w = slow_of(s);
 
     pthread_mutex_lock(&w->lock);
-    while (w->standing < count + w->passes) /* who has one still stands */
+    while (w->standing < count + w->passes) /* a caller with a pass still stands */
         pthread_cond_wait(&w->moved, &w->lock);
     pthread_mutex_unlock(&w->lock);
 }
@@ -354,9 +354,9 @@ slow_ping(struct store *s, struct store_op *op)
     return inside == NULL ? ST_AGAIN : store_ping(inside, op);
 }
 
-/* What follows never waits. */
+/* The operations below never wait. */
 
-/* What was leased goes back to the store that leased it: `delivery->store`. */
+/* A leased delivery goes back to the store that leased it: `delivery->store`. */
 static void
 slow_delivery_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
                    enum store_outcome outcome, int64_t again_ms)

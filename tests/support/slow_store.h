@@ -48,13 +48,13 @@ struct store_log *slow_store_log(struct store *s);
 /* The LSN of the latest change. */
 uint64_t slow_store_lsn(struct store *s);
 
-/* What it was when a caller flushed the log last. */
+/* The LSN of the latest change at the last flush of the log. */
 uint64_t slow_store_flushed(struct store *s);
 
 /* All up to a LSN is durable. Tells the listeners. */
 void slow_store_make_durable(struct store *s, uint64_t lsn);
 
-/* Whatever is not durable is lost, and so is what comes. Tells the listeners. */
+/* Changes that are not durable are lost, and so are later ones. Tells the listeners. */
 void slow_store_lose(struct store *s);
 
 /* Tells the listeners; returns how many of them have to be woken for it. */

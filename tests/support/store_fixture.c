@@ -254,7 +254,7 @@ use_project(struct fixture *f, const char *project)
 }
 
 /* Dead letters of claims that expire move at that time, which the twin must learn. Other
- * stores move them when they are asked next. */
+ * stores move them at the next call. */
 static void
 pass(struct fixture *f, int64_t ms)
 {

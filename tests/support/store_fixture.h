@@ -111,7 +111,7 @@ void use_project(struct fixture *f, const char *project);
 void wait_ms(struct fixture *f, int64_t ms);
 void wait_s(struct fixture *f, int64_t seconds);
 
-/* Does all that is due, as an idle server does (the twin does it when it is asked).
+/* Does all that is due, as an idle server does (the twin does it at the next call).
  * Returns the number of slices. */
 int housekeep(struct fixture *f);
 

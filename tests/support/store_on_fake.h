@@ -1,6 +1,6 @@
 /*
  * store_on_fake: a store on Redis whose Redis is a fake (fake_redis.h): one Redis with
- * one replica, at the test's time. What it is asked once the store is open is the test's
+ * one replica, at the test's time. The commands that follow its opening are the test's
  * to response.
  */
 #ifndef TESTS_SUPPORT_STORE_ON_FAKE_H

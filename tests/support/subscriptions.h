@@ -40,11 +40,11 @@ void purge_what(struct fixture *f, enum store_purge what);
 /* Leases what is due; false: nothing is. */
 bool next(struct fixture *f, struct store_delivery *out);
 
-/* What is due is this message for this subscription. */
+/* The due delivery is this message for this subscription. */
 void expect_next(struct fixture *f, struct store_delivery *out, struct store_id id,
                  int number);
 
-/* What is due is this notice for this subscription. */
+/* The due delivery is this notice for this subscription. */
 void expect_notice(struct fixture *f, struct store_delivery *out, struct store_id id,
                    enum store_notice notice);
 void expect_nothing_due(struct fixture *f);

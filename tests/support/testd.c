@@ -1,5 +1,5 @@
 /*
- * testd: claimd with a clock that stands still until it is asked to move.
+ * testd: claimd with a clock that stands still until a line of input moves it.
  *
  * Takes the options of claimd and prints the same line when ready. Then each line on
  * standard input is a command:
@@ -7,8 +7,8 @@
  *     advance 60000      moves the clock on by so many milliseconds
  *     now                does nothing
  *
- * and each is answered by "ok <now_ms>" on standard output once everything that fell due
- * has happened, or by "error <why>". The end of the input ends nothing.
+ * and the response to each is "ok <now_ms>" on standard output once everything that
+ * fell due has happened, or by "error <why>". The end of the input ends nothing.
  *
  * The environment variable TESTD_NOW_MS is the time at the start, in milliseconds since
  * 1970.

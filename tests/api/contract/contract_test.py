@@ -28,7 +28,7 @@ from redis_nodes import Node  # noqa: E402
 # As in Zaqar, a dead letter keeps its TTL (docs/differences.md).
 ZAQAR = ["--dead-letter-ttl=0"]
 
-# What a transcript may require -> the options of a server that has it.
+# A requirement of a transcript -> the options of a server that has it.
 OPTIONS = {
     "": ["--admin-mode=true"],
     "checksum": ["--admin-mode=true", "--enable-checksum=true"],

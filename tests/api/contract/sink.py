@@ -4,8 +4,8 @@ import http.server
 import threading
 import time
 
-PATIENCE_S = 60  # what must come is not waited for longer
-BRIEF_S = 0.5    # nor what must not, once its time has passed
+PATIENCE_S = 60  # an expected notification comes within this
+BRIEF_S = 0.5    # another one would have come by then
 
 
 class Sink:

@@ -102,7 +102,7 @@ struct driver; /* opaque */
 struct driver *
 driver_start(const struct plan *plan, unsigned number, struct stats *stats);
 
-/* Asks the driver to stop at once. Any thread. */
+/* Makes the driver stop at once. Any thread. */
 void driver_cancel(struct driver *d);
 
 /* True once the thread has finished its work. Any thread. */

@@ -1,6 +1,6 @@
 """A small worker on python-zaqarclient: takes jobs from a queue and prints them, page by page.
 
-What prints is given to it: printer.print(job, page) takes its time, and raises Jam when it
+The caller passes the printer: printer.print(job, page) takes its time, and raises Jam when it
 cannot; printer.recall(job) takes back what was printed of a job that belongs to another worker now.
 """
 

@@ -1,4 +1,4 @@
-// What `claimd run` puts into the environment is all that gophercloud needs.
+// The variables of `claimd run` are all that gophercloud needs.
 package main
 
 import (

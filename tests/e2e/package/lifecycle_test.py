@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What an administrator does with the Debian package, in a Debian that has nothing else: installs
+"""The work of an administrator with the Debian package, in a Debian that has nothing else: installs
 it, starts what the unit starts, makes a token, changes the configuration, reloads, upgrades,
 has a Keystone say who gets in, removes and purges. There is no systemd at work in it: the test does
 what the unit says.

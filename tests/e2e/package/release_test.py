@@ -224,7 +224,7 @@ class Release(unittest.TestCase):
         self.on_each_machine("node", test, tools=True)
 
     def test_image(self):
-        """What a container does: unpacks the layer, read-only, and starts the entry point as the user of the image."""
+        """Does the work of a container: unpacks the layer, read-only, and starts the entry point as the user of the image."""
         def test(machine):
             with tarfile.open(os.path.join(FOLDER, machine.file("image"))) as archive:
                 def blob(entry):

@@ -151,8 +151,8 @@ receive(struct client *c)
 }
 
 void
-client_ask(struct client *c, const char *method, const char *target, const char *body,
-           struct linear_response *out)
+client_fetch(struct client *c, const char *method, const char *target, const char *body,
+             struct linear_response *out)
 {
     char text[4096];
     const char *response = NULL, *location;

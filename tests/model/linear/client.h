@@ -41,7 +41,7 @@ void client_open(struct client *c, const char *host, const char *port);
 void client_close(struct client *c);
 
 /* One exchange. body NULL: none. Release the response's document with json_decref(). */
-void client_ask(struct client *c, const char *method, const char *target,
-                const char *body, struct linear_response *out);
+void client_fetch(struct client *c, const char *method, const char *target,
+                  const char *body, struct linear_response *out);
 
 #endif

@@ -74,19 +74,19 @@ count_waiting(const struct history *h)
 
 /* How many were cut off. */
 static size_t
-count_unanswered(const struct history *h)
+count_without_response(const struct history *h)
 {
-    size_t unanswered = 0;
+    size_t without_response = 0;
 
     for (size_t i = 0; i < h->count; i++)
-        unanswered += h->ops[i].code == 0;
-    return unanswered;
+        without_response += h->ops[i].code == 0;
+    return without_response;
 }
 
-/* What the rounds have come to. */
+/* The results of the rounds. */
 struct tally {
     uint64_t rounds;
-    size_t operations, overlapping, waiting, unanswered, given_up;
+    size_t operations, overlapping, waiting, without_response, given_up;
     /* Two a worker and kill: one may meet the dying process again. */
     size_t may_be_cut_off;
 };
@@ -147,7 +147,7 @@ do_round(struct recording *recording, struct tally *tally)
         tally->operations += histories[i].count;
         tally->overlapping += count_overlapping(&histories[i]);
         tally->waiting += count_waiting(&histories[i]);
-        tally->unanswered += count_unanswered(&histories[i]);
+        tally->without_response += count_without_response(&histories[i]);
     }
     return verdict == LINEARIZABLE;
 }
@@ -169,8 +169,8 @@ means_something(const struct tally *t, bool kills)
 
     bad |= complain(t->overlapping < t->operations / 10,
                     "too few at the same time to mean anything");
-    bad |= complain(kills && t->unanswered == 0, "nothing was cut off by a kill");
-    bad |= complain(t->unanswered > t->may_be_cut_off,
+    bad |= complain(kills && t->without_response == 0, "nothing was cut off by a kill");
+    bad |= complain(t->without_response > t->may_be_cut_off,
                     "more responses are missing than kills can have cut off");
     return !bad;
 }
@@ -201,7 +201,7 @@ main(int argc, char **argv)
            " others were under way, %zu ready to wait, %zu cut off; recorded anew %zu"
            " times\n",
            recording.seed, tally.rounds, tally.operations, tally.overlapping,
-           tally.waiting, tally.unanswered, tally.given_up);
+           tally.waiting, tally.without_response, tally.given_up);
     good = good && means_something(&tally, recording.kills > 0);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -69,7 +69,7 @@ shows(const struct model *m, const struct operation *op, size_t limit,
 static bool
 is_free(const struct model *m, size_t at, const struct operation *op)
 {
-    (void)op; /* the client that asks */
+    (void)op; /* the client that sends it */
     return m->holder[at] == 0;
 }
 
@@ -358,38 +358,38 @@ response_forget(const struct model *m, struct operation *op)
 struct operation
 model_response(const struct model *m, const struct operation *op)
 {
-    struct operation answered = *op;
+    struct operation done = *op;
 
     switch (op->kind) {
     case LINEAR_POST:
-        answered.code = 201;
+        done.code = 201;
         break;
     case LINEAR_CLAIM:
-        response_forget(m, &answered);
-        answered.code = answered.count == 0 ? 204 : 201;
+        response_forget(m, &done);
+        done.code = done.count == 0 ? 204 : 201;
         break;
     case LINEAR_POP:
-        response_forget(m, &answered);
-        answered.code = 200;
+        response_forget(m, &done);
+        done.code = 200;
         break;
     case LINEAR_PAUSE:
-        answered.code = 200;
+        done.code = 200;
         break;
     case LINEAR_DELETE:
-        answered.code = delete_code(m, find(m, op->message), op);
+        done.code = delete_code(m, find(m, op->message), op);
         break;
     case LINEAR_DELETE_MANY:
-        answered.code = delete_many_code(m, op);
+        done.code = delete_many_code(m, op);
         break;
     case LINEAR_FINISH:
-        answered.held = held_bits(m, op);
-        answered.code = finish_code(m, op, answered.held);
+        done.held = held_bits(m, op);
+        done.code = finish_code(m, op, done.held);
         break;
     default: /* the others change all that they name, or nothing */
-        answered.code = 204;
+        done.code = 204;
         break;
     }
-    return answered;
+    return done;
 }
 
 bool

@@ -1,6 +1,6 @@
 /*
  * model: a queue as one thread at a time would see it, small enough to be copied at every
- * step of a search. Nothing expires: the recorder asks for long lives.
+ * step of a search. Nothing expires: the recorder sets long lifetimes.
  */
 #ifndef TESTS_LINEAR_MODEL_H
 #define TESTS_LINEAR_MODEL_H

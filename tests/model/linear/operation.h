@@ -1,5 +1,5 @@
 /*
- * operation: one request of a history on one queue: what was asked, what was answered,
+ * operation: one request of a history on one queue: what was requested, the response,
  * and between which instants it must have happened.
  *
  * Messages and claims have small numbers, given by the recorder; 0 is none.
@@ -44,10 +44,10 @@ enum linear_kind {
 
 struct operation {
     enum linear_kind kind;
-    unsigned worker;           /* who asked; for people */
+    unsigned worker;           /* the client, for readers */
     int64_t call_ns, reply_ns; /* on one clock that only runs forward */
 
-    /* What was asked. */
+    /* The request. */
     uint8_t message; /* DELETE, GET */
     uint8_t claim;   /* DELETE, DELETE_MANY (0: without), QUERY, RENEW, RELEASE, FINISH */
     uint8_t released;     /* FINISH: bit i: messages[i] is released; else it is deleted */
@@ -60,8 +60,8 @@ struct operation {
     int64_t stood_ns;     /* it waits: it was in the wait queue by then; 0: not known */
 
     /*
-     * What was answered; messages: POST, DELETE_MANY and FINISH: what was asked. Without
-     * a response (code 0) it has happened between its two instants, or never.
+     * The response. messages: of POST, DELETE_MANY and FINISH those of the request.
+     * Without a response (code 0) it has happened between its two instants, or never.
      */
     int code;
     uint8_t made; /* CLAIM: the new claim, also one whose response was lost */

@@ -58,7 +58,7 @@ unexpected(const char *what, const struct linear_response *a)
 {
     char *text = a->document == NULL ? NULL : json_dumps(a->document, 0);
 
-    printf("%s: answered %d %s\n", what, a->code, text == NULL ? "" : text);
+    printf("%s: response %d %s\n", what, a->code, text == NULL ? "" : text);
     exit(EXIT_FAILURE);
 }
 
@@ -203,7 +203,7 @@ repeat(struct worker *w, const struct operation *op, const char *method,
     if (op->kind == LINEAR_CLAIM || first->code >= 300 || !random_chance(&w->random, 30))
         return; /* others may have changed what the claim holds */
     w->client.key = key;
-    client_ask(&w->client, method, target, body, &again);
+    client_fetch(&w->client, method, target, body, &again);
     remove_ages(first);
     remove_ages(&again);
     if (again.code != 0 &&
@@ -218,8 +218,8 @@ repeat(struct worker *w, const struct operation *op, const char *method,
  * happens once, after the first call and before the last response.
  */
 static void
-ask(struct worker *w, const struct board *b, struct operation *op, const char *method,
-    const char *rest, const char *body, struct linear_response *a)
+fetch(struct worker *w, const struct board *b, struct operation *op, const char *method,
+      const char *rest, const char *body, struct linear_response *a)
 {
     const bool keyed = takes_key(op) && random_chance(&w->random, 40);
     char target[1024], key[64];
@@ -231,7 +231,7 @@ ask(struct worker *w, const struct board *b, struct operation *op, const char *m
     (void)snprintf(key, sizeof(key), "linear-%u-%u", w->number, ++w->keys);
     do {
         w->client.key = keyed ? key : NULL;
-        client_ask(&w->client, method, target, body, a);
+        client_fetch(&w->client, method, target, body, a);
         op->call_ns = op->call_ns == 0 ? a->call_ns : op->call_ns;
     } while (keyed && a->code == 0);
     op->reply_ns = a->reply_ns;
@@ -258,7 +258,7 @@ do_post(struct worker *w, struct board *b, struct operation *op)
     }
     op->count = (uint8_t)count;
     strcat(body, "]}");
-    ask(w, b, op, "POST", "/messages", body, &a);
+    fetch(w, b, op, "POST", "/messages", body, &a);
     hrefs = json_object_get(a.document, "resources");
     if (a.code == 0)
         return true;
@@ -319,7 +319,7 @@ do_claim(struct worker *w, struct board *b, struct operation *op)
     op->limit = (uint8_t)(1 + random_below(&w->random, 4));
     (void)snprintf(rest, sizeof(rest), "/claims?limit=%u", op->limit);
     begin_waiting(w, b, op);
-    ask(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
+    fetch(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
     end_waiting(b, op);
     /* If an earlier attempt made the claim, it may be over by now, or hold less than it
      * took. */
@@ -350,7 +350,7 @@ do_with_claim(struct worker *w, struct board *b, struct operation *op)
     if (op->claim == 0)
         return false;
     (void)snprintf(rest, sizeof(rest), "/claims/%s", id);
-    ask(w, b, op, method, rest, body, &a);
+    fetch(w, b, op, method, rest, body, &a);
     if (op->kind == LINEAR_QUERY)
         read_messages(op, &a);
     json_decref(a.document);
@@ -370,7 +370,7 @@ do_delete(struct worker *w, struct board *b, struct operation *op)
         op->claim = some_claim(w, b, claim);
     (void)snprintf(rest, sizeof(rest), "/messages/%s%s%s", id,
                    op->claim == 0 ? "" : "?claim_id=", claim);
-    ask(w, b, op, "DELETE", rest, NULL, &a);
+    fetch(w, b, op, "DELETE", rest, NULL, &a);
     json_decref(a.document);
     return true;
 }
@@ -396,7 +396,7 @@ do_delete_many(struct worker *w, struct board *b, struct operation *op)
     if (op->claim != 0)
         (void)snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), "&claim_ids=%s",
                        claim);
-    ask(w, b, op, "DELETE", rest, NULL, &a);
+    fetch(w, b, op, "DELETE", rest, NULL, &a);
     json_decref(a.document);
     return true;
 }
@@ -411,7 +411,7 @@ do_get(struct worker *w, struct board *b, struct operation *op)
     if (op->message == 0)
         return false;
     (void)snprintf(rest, sizeof(rest), "/messages/%s", id);
-    ask(w, b, op, "GET", rest, NULL, &a);
+    fetch(w, b, op, "GET", rest, NULL, &a);
     if (a.code == 200 &&
         json_integer_value(json_object_get(a.document, "body")) != op->message)
         unexpected("another message", &a);
@@ -433,7 +433,7 @@ do_list(struct worker *w, struct board *b, struct operation *op)
     }
     (void)snprintf(rest, sizeof(rest), "/messages?echo=true&limit=%u&include_claimed=%s",
                    op->limit, op->include_claimed ? "true" : "false");
-    ask(w, b, op, "GET", rest, NULL, &a);
+    fetch(w, b, op, "GET", rest, NULL, &a);
     read_messages(op, &a);
     json_decref(a.document);
     return true;
@@ -445,7 +445,7 @@ do_stats(struct worker *w, struct board *b, struct operation *op)
     struct linear_response a;
     const json_t *messages;
 
-    ask(w, b, op, "GET", "/stats", NULL, &a);
+    fetch(w, b, op, "GET", "/stats", NULL, &a);
     messages = json_object_get(a.document, "messages");
     op->claimed = (uint8_t)json_integer_value(json_object_get(messages, "claimed"));
     op->total = (uint8_t)json_integer_value(json_object_get(messages, "total"));
@@ -462,7 +462,7 @@ do_pop(struct worker *w, struct board *b, struct operation *op)
     op->limit = (uint8_t)(1 + random_below(&w->random, 2));
     (void)snprintf(rest, sizeof(rest), "/messages?pop=%u", op->limit);
     begin_waiting(w, b, op);
-    ask(w, b, op, "DELETE", rest, NULL, &a);
+    fetch(w, b, op, "DELETE", rest, NULL, &a);
     end_waiting(b, op);
     read_messages(op, &a);
     json_decref(a.document);
@@ -474,7 +474,7 @@ do_purge(struct worker *w, struct board *b, struct operation *op)
 {
     struct linear_response a;
 
-    ask(w, b, op, "POST", "/purge", NULL, &a);
+    fetch(w, b, op, "POST", "/purge", NULL, &a);
     json_decref(a.document);
     return true;
 }
@@ -497,8 +497,8 @@ do_pause(struct worker *w, struct board *b, struct operation *op)
     struct linear_response a;
 
     op->pauses = !is_paused(b);
-    ask(w, b, op, "POST", "/pause",
-        op->pauses ? "{\"claims\":true}" : "{\"claims\":false}", &a);
+    fetch(w, b, op, "POST", "/pause",
+          op->pauses ? "{\"claims\":true}" : "{\"claims\":false}", &a);
     if (a.code == 200 &&
         json_is_true(json_object_get(a.document, "claims")) != op->pauses)
         unexpected("pause", &a);
@@ -576,7 +576,7 @@ do_finish(struct worker *w, struct board *b, struct operation *op)
     (void)snprintf(body + strlen(body), sizeof(body) - strlen(body), "\"atomic\":%s}",
                    op->atomic ? "true" : "false");
     (void)snprintf(rest, sizeof(rest), "/claims/%s/finish", claim);
-    ask(w, b, op, "POST", rest, body, &a);
+    fetch(w, b, op, "POST", rest, body, &a);
     if (a.code != 0 && a.code != 200 && a.code != 404 && a.code != 409)
         unexpected("finish", &a);
     read_results(op, &a);
@@ -684,18 +684,18 @@ waiting_changes(struct worker *w, unsigned *count)
 
 /* Reads the number of long-polling requests from the metrics of the server. */
 static unsigned
-ask_waiting(struct worker *w, int64_t *asked_ns)
+fetch_waiting(struct worker *w, int64_t *fetched_ns)
 {
     static const char sample[] = "claimd_http_requests_parked{reason=\"message\"} ";
     const char *found;
     struct linear_response a;
 
-    client_ask(&w->client, "GET", "/metrics", NULL, &a);
+    client_fetch(&w->client, "GET", "/metrics", NULL, &a);
     found = strstr(w->client.text, sample);
     if (a.code != 200 || found == NULL)
         unexpected("metrics", &a);
     json_decref(a.document);
-    *asked_ns = a.reply_ns;
+    *fetched_ns = a.reply_ns;
     return (unsigned)strtoul(found + strlen(sample), NULL, 10);
 }
 
@@ -705,11 +705,11 @@ static void
 note_queued_waiters(struct worker *w)
 {
     unsigned count, changes = waiting_changes(w, &count);
-    int64_t asked_ns;
+    int64_t fetched_ns;
 
     /* Two servers have separate wait queues. */
     if (w->recording->ports[0] != w->recording->ports[1] || count == 0 ||
-        ask_waiting(w, &asked_ns) != count)
+        fetch_waiting(w, &fetched_ns) != count)
         return;
     for (unsigned i = 0; i < RECORDER_QUEUES; i++)
         pthread_mutex_lock(&w->boards[i].lock);
@@ -718,7 +718,7 @@ note_queued_waiters(struct worker *w)
     for (unsigned i = 0; changes == 0 && i < RECORDER_QUEUES; i++)
         for (unsigned k = 0; k < w->boards[i].waiting_count; k++)
             if (w->boards[i].waiting[k]->stood_ns == 0)
-                w->boards[i].waiting[k]->stood_ns = asked_ns;
+                w->boards[i].waiting[k]->stood_ns = fetched_ns;
     for (unsigned i = RECORDER_QUEUES; i-- > 0;)
         pthread_mutex_unlock(&w->boards[i].lock);
 }
@@ -828,7 +828,7 @@ make_queues(const struct recording *recording, const struct board *boards)
     client_open(c, recording->host, recording->ports[0]);
     for (unsigned i = 0; i < RECORDER_QUEUES; i++) {
         (void)snprintf(target, sizeof(target), "/v2/queues/%s", boards[i].name);
-        client_ask(c, "PUT", target, NULL, &a);
+        client_fetch(c, "PUT", target, NULL, &a);
         if (a.code != 201)
             unexpected("make a queue", &a);
     }

@@ -7,17 +7,17 @@
  * been called. So however the machine shares its time, operations overlap at each
  * beginning, and none overlaps with more than a window has.
  *
- * Some claims and pops wait for a message. If there is none, a feeder does: a worker that
- * posts where a client has been waiting for a while, and does nothing else. Before that
- * it asks the server how many requests wait for a message. If these are all that may, and
- * none came or went meanwhile, it notes that each of them is in the wait queue
- * (stood_ns).
+ * Some claims and pops wait for a message. If there is none, a feeder does: a worker
+ * that posts where a client has been waiting for a while, and does nothing else.
+ * Before that it fetches the number of requests that wait for a message. If these are
+ * all that may, and none came or went meanwhile, it notes that each of them is in the
+ * wait queue (stood_ns).
  *
- * If the server is to be killed, the test asks its parent for that: a line "kill" goes
- * out, at some moment of each part of the history and at its end, and a line comes in
- * when it is there again, at the same address and with all that it had. Then one thread
- * reads all of it. What was cut off has no response, and ends when its connection broke:
- * the process was gone by then.
+ * If the server is to be killed, the test requests that from its parent: a line "kill"
+ * goes out, at some moment of each part of the history and at its end, and a line
+ * comes in when it is there again, at the same address and with all that it had. Then
+ * one thread reads all of it. A request that was cut off has no response, and ends
+ * when its connection broke: the process was gone by then.
  */
 #ifndef TESTS_LINEAR_RECORDER_H
 #define TESTS_LINEAR_RECORDER_H

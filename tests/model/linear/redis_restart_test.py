@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 
-from mortal import REFUSED, Killed, check  # noqa: E402
+from killed import REFUSED, Killed, check  # noqa: E402
 from redis_nodes import Node  # noqa: E402
 
 PATIENCE = {"replicas": 0, "patience_ms": 20000}  # longer than a Redis takes to come back

@@ -18,7 +18,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 
-from mortal import REFUSED, Killed, check  # noqa: E402
+from killed import REFUSED, Killed, check  # noqa: E402
 
 
 def check_one(linear, server, *words):

@@ -9,7 +9,7 @@
 
 enum { WORDS = LINEAR_OPERATIONS / 64 };
 
-/* What Lowe's memory remembers. */
+/* An entry of Lowe's memory. */
 struct memory_entry {
     uint64_t done[WORDS]; /* bit n: operation n is in the order */
     struct model state;
@@ -38,9 +38,9 @@ struct choice {
 };
 
 /*
- * What is tried next of the operations under way: the one answered first, or the one
- * called first. Either may be wrong early and notice late; where one is lost the other
- * seldom is. So neither is followed for long before the other has had a try.
+ * The next try among the operations under way: the one with the first response, or the
+ * one called first. Either may be wrong early and notice late; where one is lost the
+ * other seldom is. So neither is followed for long before the other has had a try.
  */
 enum strategy { BY_REPLY, BY_CALL, STRATEGIES };
 
@@ -57,7 +57,7 @@ struct run {
     struct memory_entry now;
     struct choice chosen[LINEAR_OPERATIONS];
     size_t depth;
-    size_t unanswered[LINEAR_OPERATIONS], unanswered_count;
+    size_t without_response[LINEAR_OPERATIONS], without_response_count;
     size_t due;        /* operations with a response that are not in the order yet */
     int64_t latest_ns; /* when the last of those in the order was called */
 };
@@ -138,7 +138,7 @@ compare_events(const void *a, const void *b)
 }
 
 static bool
-answered(const struct operation *op)
+has_response(const struct operation *op)
 {
     return op->code != 0;
 }
@@ -148,7 +148,7 @@ answered(const struct operation *op)
 static int64_t
 ends_ns(const struct operation *op)
 {
-    return answered(op) ? op->reply_ns : INT64_MAX;
+    return has_response(op) ? op->reply_ns : INT64_MAX;
 }
 
 static void
@@ -162,10 +162,10 @@ list_events(struct run *r, size_t count)
 
         *call = (struct event){.op = i, .at_ns = r->ops[i].call_ns, .reply = reply};
         *reply = (struct event){.op = i, .at_ns = ends_ns(&r->ops[i])};
-        if (answered(&r->ops[i]))
+        if (has_response(&r->ops[i]))
             r->due++;
         else
-            r->unanswered[r->unanswered_count++] = i;
+            r->without_response[r->without_response_count++] = i;
     }
     qsort(r->events, 2 * count, sizeof(r->events[0]), compare_events);
     for (size_t i = 0; i < 2 * count; i++) {
@@ -220,7 +220,8 @@ is_in_front(const struct operation *a, const struct operation *b)
     return a->stood_ns != 0 && a->stood_ns < b->call_ns;
 }
 
-/* What is reserved for waiters in front of an operation that waits, if it comes next. */
+/* The messages reserved for waiters in front of an operation that waits, if it comes
+ * next. */
 static struct reserved
 reserved_before(const struct run *r, size_t next)
 {
@@ -257,8 +258,8 @@ happen(struct run *r, const struct operation *op)
 static bool
 rules_out(const struct run *r, const struct operation *op)
 {
-    for (size_t i = 0; i < r->unanswered_count; i++) {
-        size_t n = r->unanswered[i];
+    for (size_t i = 0; i < r->without_response_count; i++) {
+        size_t n = r->without_response[i];
 
         if (r->ops[n].reply_ns < op->call_ns && r->ops[n].reply_ns >= r->latest_ns &&
             !is_done(r, n))
@@ -281,7 +282,7 @@ static enum fit
 choose(struct run *r, struct event *call)
 {
     const struct operation *op = &r->ops[call->op];
-    bool only_looks = answered(op) && model_only_looks(op) && !rules_out(r, op);
+    bool only_looks = has_response(op) && model_only_looks(op) && !rules_out(r, op);
     struct model before = r->now.state;
     const struct reserved reserved = reserved_before(r, call->op);
     enum fit fit = FITS_NOT;
@@ -289,7 +290,7 @@ choose(struct run *r, struct event *call)
     if (op->kind == LINEAR_POST && !seen_order_allows(&r->order, op, before.posted))
         return FITS_NOT;
     toggle(r, call->op);
-    if (answered(op) ? model_step(&r->now.state, op, reserved) : happen(r, op)) {
+    if (has_response(op) ? model_step(&r->now.state, op, reserved) : happen(r, op)) {
         if (only_looks && memcmp(&before, &r->now.state, sizeof(before)) != 0)
             abort(); /* the model contradicts itself */
         fit = memory_learn(&r->memory, &r->now) ? FITS
@@ -302,7 +303,7 @@ choose(struct run *r, struct event *call)
         return fit;
     }
     r->chosen[r->depth++] = (struct choice){call, before, r->latest_ns, only_looks};
-    r->due -= answered(op);
+    r->due -= has_response(op);
     if (op->call_ns > r->latest_ns)
         r->latest_ns = op->call_ns;
     unlink_event(call);
@@ -344,7 +345,7 @@ undo(struct run *r)
         toggle(r, last->call->op);
         r->now.state = last->before;
         r->latest_ns = last->latest_ns;
-        r->due += answered(&r->ops[last->call->op]);
+        r->due += has_response(&r->ops[last->call->op]);
         if (!last->final)
             return next_event(r, last->call);
     }

@@ -4,14 +4,13 @@
  * have given the same responses? (Herlihy & Wing 1990: linearizability.)
  *
  * The search is Wing & Gong's (1993) with Lowe's memory (2017) of what was tried: a set
- * of operations done together with the state they led to is never entered twice. The
- * question is asked of one queue at a time, because an object made of linearizable ones
- * is linearizable.
+ * of operations done together with the state they led to is never entered twice. A search
+ * is about one queue, because an object made of linearizable ones is linearizable.
  *
- * An operation without a response may be left out; if it is put in order it must change
- * something, and stands before all that were called after its end: who was cut off by a
- * crash has happened before it, or never will (durable linearizability: Izraelevitz,
- * Mendes & Scott 2016).
+ * An operation without a response may be left out; if it is put in order it must
+ * change something, and stands before all that were called after its end: an operation
+ * that a crash cut off has happened before it, or never will (durable linearizability:
+ * Izraelevitz, Mendes & Scott 2016).
  *
  * A waiter takes messages behind those that are reserved for the waiters in front of it.
  * Some of them are known: those in the wait queue before it was called (stood_ns) that
@@ -22,8 +21,8 @@
  * operations that only look as soon as they fit.
  *
  *   Cost     exponential in the worst case, a few steps an operation for histories of
- *            correct servers; gives up after SEARCH_STEPS_MAX from either end. Who asks
- *            then has to come with another history: nothing is known of this one
+ *            correct servers; gives up after SEARCH_STEPS_MAX from either end. Then
+ *            nothing is known of this history, and the caller needs another one
  */
 #ifndef TESTS_LINEAR_SEARCH_H
 #define TESTS_LINEAR_SEARCH_H

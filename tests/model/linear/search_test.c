@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* A history being written down: operations one after the other unless asked otherwise. */
+/* A history being written down. Operations follow each other unless a test overlaps
+ * them. */
 struct script {
     struct operation ops[32];
     size_t count;

@@ -8,7 +8,7 @@ bit(uint8_t message)
     return UINT64_C(1) << (message - 1);
 }
 
-/* What is before a message that is before m is before m (Warshall 1962). */
+/* A message before one that is before m is before m (Warshall 1962). */
 static void
 close_transitively(struct seen_order *order)
 {
@@ -26,7 +26,7 @@ seen_order_learn(struct seen_order *order, const struct operation *ops, size_t c
         const struct operation *op = &ops[i];
 
         if (op->kind == LINEAR_DELETE_MANY ||
-            op->kind == LINEAR_FINISH) /* in the order asked */
+            op->kind == LINEAR_FINISH) /* in the order of the request */
             continue;
         for (size_t k = 1; k < op->count; k++)
             order->before[op->messages[k] - 1] |= bit(op->messages[k - 1]);

@@ -1,5 +1,5 @@
-/* What a request is called where callers are allowed or forbidden something: its
- * action. */
+/* The action of each request, by which a policy allows or denies it (docs/api.md 15.4).
+ * Declared in src/api/route.h. */
 #include "api/route.h"
 #include "api/version.h"
 #include "api/wire/query.h"

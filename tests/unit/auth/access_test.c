@@ -55,8 +55,8 @@ take_lines(void)
 
 /* The name of the caller, or the status and the reason. */
 static const char *
-ask_with(const struct certificate *certificate, const char *token, const char *project,
-         enum action action)
+identify_with(const struct certificate *certificate, const char *token,
+              const char *project, enum action action)
 {
     static char text[512];
     struct access_proof proof = {.verdict = NULL};
@@ -83,9 +83,9 @@ ask_with(const struct certificate *certificate, const char *token, const char *p
 }
 
 static const char *
-ask(const char *token, const char *project, enum action action)
+identify(const char *token, const char *project, enum action action)
 {
-    return ask_with(NULL, token, project, action);
+    return identify_with(NULL, token, project, action);
 }
 
 static const char needs_token[] = "UNAUTHORIZED: a token is required. Send it in "
@@ -95,10 +95,10 @@ TEST_CASE("access", .setup = setup, .teardown = teardown);
 
 START_TEST(without_a_list_access_is_denied)
 {
-    ck_assert_str_eq(ask("t", "p", ACTION_HOME_GET),
+    ck_assert_str_eq(identify("t", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token is unknown");
-    ck_assert_str_eq(ask("", "p", ACTION_HOME_GET), needs_token);
-    ck_assert_str_eq(ask(NULL, "p", ACTION_COUNT), needs_token);
+    ck_assert_str_eq(identify("", "p", ACTION_HOME_GET), needs_token);
+    ck_assert_str_eq(identify(NULL, "p", ACTION_COUNT), needs_token);
     ck_assert_uint_eq(access_count(access_under_test), 0);
 }
 
@@ -109,22 +109,23 @@ START_TEST(a_token_is_good_for_its_projects_and_its_role)
     line("all", "admin", "*", "never", "3");
     take_lines();
     ck_assert_uint_eq(access_count(access_under_test), 3);
-    ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE), "one worker -");
-    ck_assert_str_eq(ask("1", NULL, ACTION_CLAIMS_CREATE), "one worker p");
-    ck_assert_str_eq(ask("1", "", ACTION_CLAIMS_CREATE), "one worker p");
-    ck_assert_str_eq(ask("1", "q", ACTION_CLAIMS_CREATE),
+    ck_assert_str_eq(identify("1", "p", ACTION_CLAIMS_CREATE), "one worker -");
+    ck_assert_str_eq(identify("1", NULL, ACTION_CLAIMS_CREATE), "one worker p");
+    ck_assert_str_eq(identify("1", "", ACTION_CLAIMS_CREATE), "one worker p");
+    ck_assert_str_eq(identify("1", "q", ACTION_CLAIMS_CREATE),
                      "FORBIDDEN: the token is not for the project \"q\"");
     ck_assert_str_eq(
-        ask("1", "p", ACTION_QUEUES_PURGE),
+        identify("1", "p", ACTION_QUEUES_PURGE),
         "FORBIDDEN: the action queues:purge is not allowed for the role worker. Allowed "
         "roles: operator, admin");
-    ck_assert_str_eq(ask("1", "p", ACTION_COUNT), "one worker -"); /* it will be a 405 */
-    ck_assert_str_eq(ask("2", "q", ACTION_QUEUES_GET), "two reader -");
-    ck_assert_str_eq(ask("2", NULL, ACTION_QUEUES_GET),
+    ck_assert_str_eq(identify("1", "p", ACTION_COUNT),
+                     "one worker -"); /* it will be a 405 */
+    ck_assert_str_eq(identify("2", "q", ACTION_QUEUES_GET), "two reader -");
+    ck_assert_str_eq(identify("2", NULL, ACTION_QUEUES_GET),
                      "MISSING_PROJECT: the token is for several projects. Name one of "
                      "them in X-Project-ID");
-    ck_assert_str_eq(ask("3", "x", ACTION_QUEUES_PURGE), "all admin -");
-    ck_assert_str_eq(ask("3", NULL, ACTION_QUEUES_PURGE), "all admin -");
+    ck_assert_str_eq(identify("3", "x", ACTION_QUEUES_PURGE), "all admin -");
+    ck_assert_str_eq(identify("3", NULL, ACTION_QUEUES_PURGE), "all admin -");
 }
 
 START_TEST(a_token_ends_at_its_time)
@@ -132,9 +133,9 @@ START_TEST(a_token_ends_at_its_time)
     line("over", "admin", "*", "2026-01-31T12:00:00Z", "1");
     line("nearly", "admin", "*", "2026-01-31T12:00:01Z", "2");
     take_lines();
-    ck_assert_str_eq(ask("1", "p", ACTION_HOME_GET),
+    ck_assert_str_eq(identify("1", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token has expired");
-    ck_assert_str_eq(ask("2", "p", ACTION_HOME_GET), "nearly admin -");
+    ck_assert_str_eq(identify("2", "p", ACTION_HOME_GET), "nearly admin -");
 }
 
 START_TEST(among_many_each_is_found)
@@ -152,10 +153,10 @@ START_TEST(among_many_each_is_found)
 
         (void)snprintf(text, sizeof(text), "t%d", i);
         (void)snprintf(expected, sizeof(expected), "t%d admin -", i);
-        ck_assert_str_eq(ask(text, "p", ACTION_HOME_GET), expected);
+        ck_assert_str_eq(identify(text, "p", ACTION_HOME_GET), expected);
         arena_reset(&f.arena);
     }
-    ck_assert_str_eq(ask("t3000", "p", ACTION_HOME_GET),
+    ck_assert_str_eq(identify("t3000", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token is unknown");
 }
 
@@ -189,15 +190,15 @@ START_TEST(a_list_is_taken_as_a_whole_or_not_at_all)
     line("b", "worker", "p", "never", "2");
     line("c", "worker", "p", "never", "2");
     expect_refused(2, "the token of c is also on another line");
-    ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE), "a worker -");
-    ck_assert_str_eq(ask("2", "p", ACTION_CLAIMS_CREATE),
+    ck_assert_str_eq(identify("1", "p", ACTION_CLAIMS_CREATE), "a worker -");
+    ck_assert_str_eq(identify("2", "p", ACTION_CLAIMS_CREATE),
                      "UNAUTHORIZED: the token is unknown");
     buf_reset(&f.out, SIZE_MAX);
     line("b", "worker", "p", "never", "2");
     take_lines();
-    ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE),
+    ck_assert_str_eq(identify("1", "p", ACTION_CLAIMS_CREATE),
                      "UNAUTHORIZED: the token is unknown");
-    ck_assert_str_eq(ask("2", "p", ACTION_CLAIMS_CREATE), "b worker -");
+    ck_assert_str_eq(identify("2", "p", ACTION_CLAIMS_CREATE), "b worker -");
 }
 
 START_TEST(the_policy_comes_with_the_list)
@@ -213,7 +214,7 @@ START_TEST(the_policy_comes_with_the_list)
     ck_assert_int_eq(
         access_replace(access_under_test, buf_view(&f.out), &policy, &bad_line, &why),
         ST_OK);
-    ck_assert_str_eq(ask("1", "p", ACTION_QUEUES_PURGE), "a reader -");
+    ck_assert_str_eq(identify("1", "p", ACTION_QUEUES_PURGE), "a reader -");
 }
 
 /* Every allocation fails once; then all is as before, the policy too. */
@@ -242,10 +243,10 @@ START_TEST(out_of_memory_changes_nothing)
             access_replace(access_under_test, buf_view(&f.out), &policy, &bad_line, &why);
         mem_fail_nth(f.mem, 0);
         ck_assert(st == ST_OK || st == ST_NO_MEMORY);
-        ck_assert_str_eq(ask(st == ST_OK ? "2" : "1", "p", ACTION_MESSAGES_GET),
+        ck_assert_str_eq(identify(st == ST_OK ? "2" : "1", "p", ACTION_MESSAGES_GET),
                          st == ST_OK ? "b worker -" : "a worker -");
         if (st != ST_OK)
-            ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE), "a worker -");
+            ck_assert_str_eq(identify("1", "p", ACTION_CLAIMS_CREATE), "a worker -");
     }
     ck_assert_uint_gt(nth, 3);
 }
@@ -271,20 +272,20 @@ START_TEST(a_certificate_lets_in_like_a_token)
 
     line("t", "admin", "*", "never", "1");
     take_lines();
-    ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET),
+    ck_assert_str_eq(identify_with(&known, "", "p", ACTION_HOME_GET),
                      needs_token); /* it means nothing here */
-    ck_assert_str_eq(ask_with(&known, "1", "p", ACTION_HOME_GET), "t admin -");
+    ck_assert_str_eq(identify_with(&known, "1", "p", ACTION_HOME_GET), "t admin -");
     use_certificates("c worker p dns:a\n");
-    ck_assert_str_eq(ask_with(&known, "", "p", ACTION_CLAIMS_CREATE), "c worker -");
+    ck_assert_str_eq(identify_with(&known, "", "p", ACTION_CLAIMS_CREATE), "c worker -");
     ck_assert_str_eq(
-        ask_with(&unknown, "", "p", ACTION_HOME_GET),
+        identify_with(&unknown, "", "p", ACTION_HOME_GET),
         "UNAUTHORIZED: no entry of the file of certificates matches this certificate");
-    ck_assert_ptr_nonnull(
-        strstr(ask_with(&bad, "", "p", ACTION_HOME_GET), "the certificate is not valid"));
-    ck_assert_str_eq(ask("", "p", ACTION_HOME_GET),
+    ck_assert_ptr_nonnull(strstr(identify_with(&bad, "", "p", ACTION_HOME_GET),
+                                 "the certificate is not valid"));
+    ck_assert_str_eq(identify("", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: a certificate or a token is required");
     use_certificates("d worker p dns:a\n");
-    ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET), "d worker -");
+    ck_assert_str_eq(identify_with(&known, "", "p", ACTION_HOME_GET), "d worker -");
 }
 
 START_TEST(two_credentials_at_a_time_are_one_too_many)
@@ -296,14 +297,14 @@ START_TEST(two_credentials_at_a_time_are_one_too_many)
     take_lines();
     use_certificates("c worker p dns:a\n");
     ck_assert_str_eq(
-        ask_with(&known, "1", "p", ACTION_HOME_GET),
+        identify_with(&known, "1", "p", ACTION_HOME_GET),
         "UNAUTHORIZED: the request has both a certificate and a token. Send only one");
     ck_assert_str_eq(
-        ask_with(&known, "nonsense", "p", ACTION_HOME_GET),
+        identify_with(&known, "nonsense", "p", ACTION_HOME_GET),
         "UNAUTHORIZED: the request has both a certificate and a token. Send only one");
     /* A certificate without a row is no credential: the token gives the identity. */
-    ck_assert_str_eq(ask_with(&unknown, "1", "p", ACTION_HOME_GET), "t admin -");
-    ck_assert_str_eq(ask_with(&unknown, "2", "p", ACTION_HOME_GET),
+    ck_assert_str_eq(identify_with(&unknown, "1", "p", ACTION_HOME_GET), "t admin -");
+    ck_assert_str_eq(identify_with(&unknown, "2", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token is unknown");
 }
 
@@ -333,9 +334,9 @@ START_TEST(a_caller_of_keystone_has_the_greatest_of_its_roles)
     ck_assert_int_eq(keystone_new(&config, &keystone), ST_OK);
     access_use_keystone(access_under_test, keystone);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        ck_assert_str_eq(ask(rows[i].token, "p", ACTION_COUNT), rows[i].result);
-    ck_assert_ptr_nonnull(
-        strstr(ask("reader,member@p", "p", ACTION_QUEUES_PURGE), "for the role worker"));
+        ck_assert_str_eq(identify(rows[i].token, "p", ACTION_COUNT), rows[i].result);
+    ck_assert_ptr_nonnull(strstr(identify("reader,member@p", "p", ACTION_QUEUES_PURGE),
+                                 "for the role worker"));
     keystone_free(keystone);
     fake_keystone_fini(&fake);
 }

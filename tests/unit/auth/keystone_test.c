@@ -71,9 +71,9 @@ teardown(void)
     arena_fixture_close();
 }
 
-/* Who has the token, or the status and the reason. */
+/* The owner of the token, or the status and the reason. */
 static const char *
-ask(const char *token, int64_t now_ms)
+verify(const char *token, int64_t now_ms)
 {
     static char text[REASON_CAP + 64];
     struct access_proof proof = {.verdict = NULL};
@@ -94,9 +94,9 @@ ask(const char *token, int64_t now_ms)
 }
 
 static size_t
-asked(void)
+verifications(void)
 {
-    return fake_keystone_asked(&fake);
+    return fake_keystone_requests(&fake);
 }
 
 #define NO_TOKEN "UNAUTHORIZED: the token is unknown"
@@ -106,41 +106,42 @@ TEST_CASE("what is known", .setup = setup, .teardown = teardown);
 
 START_TEST(keystone_verifies_a_token)
 {
-    ck_assert_str_eq(ask("member,reader@p", start_ms), "ann p 7");
-    ck_assert_str_eq(ask("other@p", start_ms), "ann p 0");
-    ck_assert_str_eq(ask("admin@", start_ms), "ann  10");
-    ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
+    ck_assert_str_eq(verify("member,reader@p", start_ms), "ann p 7");
+    ck_assert_str_eq(verify("other@p", start_ms), "ann p 0");
+    ck_assert_str_eq(verify("admin@", start_ms), "ann  10");
+    ck_assert_str_eq(verify("unknown", start_ms), NO_TOKEN);
 }
 
-START_TEST(its_response_is_believed_for_a_while)
+START_TEST(a_response_of_keystone_is_cached_for_a_while)
 {
     for (int i = 0; i < 3; i++) {
-        ck_assert_str_eq(ask("member@p", start_ms + i), "ann p 6");
-        ck_assert_uint_eq(asked(), 1);
+        ck_assert_str_eq(verify("member@p", start_ms + i), "ann p 6");
+        ck_assert_uint_eq(verifications(), 1);
     }
-    ck_assert_str_eq(ask("member@p", start_ms + CACHE_MS - 1), "ann p 6");
-    ck_assert_uint_eq(asked(), 1);
+    ck_assert_str_eq(verify("member@p", start_ms + CACHE_MS - 1), "ann p 6");
+    ck_assert_uint_eq(verifications(), 1);
     fake.code = 404; /* it was revoked */
-    ck_assert_str_eq(ask("member@p", start_ms + CACHE_MS), NO_TOKEN);
-    ck_assert_uint_eq(asked(), 2);
+    ck_assert_str_eq(verify("member@p", start_ms + CACHE_MS), NO_TOKEN);
+    ck_assert_uint_eq(verifications(), 2);
 }
 
-START_TEST(a_refusal_is_believed_for_less)
+START_TEST(a_refusal_is_cached_for_less_time)
 {
-    ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
-    ck_assert_str_eq(ask("unknown", start_ms + KEYSTONE_REFUSED_MS - 1), NO_TOKEN);
-    ck_assert_uint_eq(asked(), 1);
-    ck_assert_str_eq(ask("unknown", start_ms + KEYSTONE_REFUSED_MS), NO_TOKEN);
-    ck_assert_uint_eq(asked(), 2);
+    ck_assert_str_eq(verify("unknown", start_ms), NO_TOKEN);
+    ck_assert_str_eq(verify("unknown", start_ms + KEYSTONE_REFUSED_MS - 1), NO_TOKEN);
+    ck_assert_uint_eq(verifications(), 1);
+    ck_assert_str_eq(verify("unknown", start_ms + KEYSTONE_REFUSED_MS), NO_TOKEN);
+    ck_assert_uint_eq(verifications(), 2);
 }
 
 START_TEST(a_token_ends_at_its_time_whatever_is_known)
 {
-    ck_assert_str_eq(ask("member@p", end_ms - 10), "ann p 6");
-    ck_assert_str_eq(ask("member@p", end_ms - 1), "ann p 6");
-    ck_assert_uint_eq(asked(), 1);
-    ck_assert_str_eq(ask("member@p", end_ms), "UNAUTHORIZED: the token has expired");
-    ck_assert_str_eq(ask("other@p", end_ms + 1), "UNAUTHORIZED: the token has expired");
+    ck_assert_str_eq(verify("member@p", end_ms - 10), "ann p 6");
+    ck_assert_str_eq(verify("member@p", end_ms - 1), "ann p 6");
+    ck_assert_uint_eq(verifications(), 1);
+    ck_assert_str_eq(verify("member@p", end_ms), "UNAUTHORIZED: the token has expired");
+    ck_assert_str_eq(verify("other@p", end_ms + 1),
+                     "UNAUTHORIZED: the token has expired");
 }
 
 START_TEST(a_proof_is_good_until_the_token_ends)
@@ -153,7 +154,7 @@ START_TEST(a_proof_is_good_until_the_token_ends)
     ck_assert_int_eq(keystone_ask(k, token, start_ms, &proof, &caller, &why), ST_OK);
     keystone_clear_cache(k);
     ck_assert_int_eq(keystone_ask(k, token, end_ms - 1, &proof, &caller, &why), ST_OK);
-    ck_assert_uint_eq(asked(), 1);
+    ck_assert_uint_eq(verifications(), 1);
     ck_assert_int_eq(keystone_ask(k, token, end_ms, &proof, &caller, &why),
                      ST_UNAUTHORIZED);
     access_proof_drop(&proof);
@@ -162,16 +163,17 @@ START_TEST(a_proof_is_good_until_the_token_ends)
 START_TEST(without_a_response_access_is_denied_and_nothing_is_cached)
 {
     fake.status = ST_UNAVAILABLE;
-    ck_assert_str_eq(ask("member@p", start_ms), AWAY);
-    ck_assert_str_eq(ask("member@p", start_ms), AWAY);
-    ck_assert_uint_eq(asked(), 2);
+    ck_assert_str_eq(verify("member@p", start_ms), AWAY);
+    ck_assert_str_eq(verify("member@p", start_ms), AWAY);
+    ck_assert_uint_eq(verifications(), 2);
     ck_assert_uint_eq(keystone_count(k), 0);
     fake.status = ST_OK;
-    ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
+    ck_assert_str_eq(verify("member@p", start_ms), "ann p 6");
     fake.status = ST_UNAVAILABLE;
-    ck_assert_str_eq(ask("member@p", start_ms + 1), "ann p 6"); /* who is known goes on */
+    ck_assert_str_eq(verify("member@p", start_ms + 1),
+                     "ann p 6"); /* a cached token is still accepted */
     fake.status = ST_NO_MEMORY;
-    ck_assert_str_eq(ask("admin@p", start_ms), "NO_MEMORY: ");
+    ck_assert_str_eq(verify("admin@p", start_ms), "NO_MEMORY: ");
 }
 
 START_TEST(unexpected_responses_deny_access)
@@ -206,8 +208,8 @@ START_TEST(unexpected_responses_deny_access)
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         fake.code = lies[i].code;
         fake.body = lies[i].body;
-        ck_assert_msg(strcmp(ask("admin@p", start_ms), AWAY) == 0, "%d %s", lies[i].code,
-                      lies[i].body);
+        ck_assert_msg(strcmp(verify("admin@p", start_ms), AWAY) == 0, "%d %s",
+                      lies[i].code, lies[i].body);
     }
     ck_assert_uint_eq(keystone_count(k), 0);
 }
@@ -220,29 +222,29 @@ START_TEST(a_malformed_token_is_not_verified)
     char longest[KEYSTONE_TOKEN_MAX + 2];
 
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        ck_assert_str_eq(ask(none[i], start_ms), reason);
+        ck_assert_str_eq(verify(none[i], start_ms), reason);
     memset(longest, 'a', sizeof(longest));
     longest[KEYSTONE_TOKEN_MAX + 1] = '\0';
-    ck_assert_str_eq(ask(longest, start_ms), reason);
-    ck_assert_uint_eq(asked(), 0);
+    ck_assert_str_eq(verify(longest, start_ms), reason);
+    ck_assert_uint_eq(verifications(), 0);
     longest[KEYSTONE_TOKEN_MAX] = '\0';
-    ck_assert_str_eq(ask(longest, start_ms), NO_TOKEN);
-    ck_assert_uint_eq(asked(), 1);
+    ck_assert_str_eq(verify(longest, start_ms), NO_TOKEN);
+    ck_assert_uint_eq(verifications(), 1);
 }
 
 START_TEST(made_up_tokens_push_no_good_one_out)
 {
     char token[32];
 
-    ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
+    ck_assert_str_eq(verify("member@p", start_ms), "ann p 6");
     for (int i = 0; i < 2 * KEYSTONE_REFUSED_MAX; i++) {
         (void)snprintf(token, sizeof(token), "t%d", i);
-        ck_assert_str_eq(ask(token, start_ms), NO_TOKEN);
+        ck_assert_str_eq(verify(token, start_ms), NO_TOKEN);
     }
     ck_assert_uint_eq(keystone_count(k), KEYSTONE_REFUSED_MAX + 1);
-    ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MAX + 1);
-    ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
-    ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MAX + 1);
+    ck_assert_uint_eq(verifications(), 2 * KEYSTONE_REFUSED_MAX + 1);
+    ck_assert_str_eq(verify("member@p", start_ms), "ann p 6");
+    ck_assert_uint_eq(verifications(), 2 * KEYSTONE_REFUSED_MAX + 1);
 }
 
 START_TEST(so_many_good_tokens_are_kept_and_no_more)
@@ -251,34 +253,34 @@ START_TEST(so_many_good_tokens_are_kept_and_no_more)
 
     for (int i = 0; i < 3 * CACHE_TOKENS; i++) {
         (void)snprintf(token, sizeof(token), "member@p%d", i);
-        (void)ask(token, start_ms);
+        (void)verify(token, start_ms);
     }
     ck_assert_uint_eq(keystone_count(k), CACHE_TOKENS);
 }
 
 START_TEST(a_forgotten_token_is_verified_again)
 {
-    ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
-    ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
+    ck_assert_str_eq(verify("member@p", start_ms), "ann p 6");
+    ck_assert_str_eq(verify("unknown", start_ms), NO_TOKEN);
     keystone_clear_cache(k);
     ck_assert_uint_eq(keystone_count(k), 0);
     fake.code = 404;
-    ck_assert_str_eq(ask("member@p", start_ms), NO_TOKEN);
-    ck_assert_uint_eq(asked(), 3);
+    ck_assert_str_eq(verify("member@p", start_ms), NO_TOKEN);
+    ck_assert_uint_eq(verifications(), 3);
 }
 
 START_TEST(a_change_of_health_is_reported_once_a_second_at_most)
 {
     fake.status = ST_UNAVAILABLE;
-    (void)ask("a@p", start_ms);
-    (void)ask("a@p", start_ms + 2000);
+    (void)verify("a@p", start_ms);
+    (void)verify("a@p", start_ms + 2000);
     fake.status = ST_OK;
-    (void)ask("a@p", start_ms + 4000);
+    (void)verify("a@p", start_ms + 4000);
     fake.code = 401;
-    (void)ask("b@p", start_ms + 4100); /* too soon: not reported */
-    (void)ask("b@p", start_ms + 6000);
+    (void)verify("b@p", start_ms + 4100); /* too soon: not reported */
+    (void)verify("b@p", start_ms + 6000);
     fake.code = 500;
-    (void)ask("b@p", start_ms + 8000);
+    (void)verify("b@p", start_ms + 8000);
     ck_assert_str_eq(health_text, "1:there is no response\n"
                                   "0:\n"
                                   "2:Keystone refused the service token (status 401)\n"
@@ -291,7 +293,7 @@ START_TEST(each_allocation_may_fail)
         const char *said;
 
         mem_fail_nth(f.mem, nth);
-        said = ask("member@p", start_ms);
+        said = verify("member@p", start_ms);
         mem_fail_nth(f.mem, 0);
         if (strcmp(said, "ann p 6") == 0 && keystone_count(k) == 1)
             break;
@@ -299,7 +301,7 @@ START_TEST(each_allocation_may_fail)
             ck_assert_str_eq(said, "NO_MEMORY: ");
         ck_assert_uint_lt(nth, 20);
     }
-    ck_assert_uint_gt(asked(), 1);
+    ck_assert_uint_gt(verifications(), 1);
 }
 
 /* ------------------------------------------------------------------ callers that wait */
@@ -424,7 +426,7 @@ START_TEST(concurrent_requests_with_one_token_cause_one_verification)
     fake_keystone_open(&fake);
     for (int i = 0; i < CROWD; i++)
         ck_assert_int_eq(finish(&guests[i]), ST_OK);
-    ck_assert_uint_eq(asked(), 1);
+    ck_assert_uint_eq(verifications(), 1);
 }
 
 START_TEST(all_of_them_learn_that_there_was_no_response)
@@ -438,7 +440,7 @@ START_TEST(all_of_them_learn_that_there_was_no_response)
     fake_keystone_open(&fake);
     for (int i = 0; i < CROWD; i++)
         ck_assert_int_eq(finish(&guests[i]), ST_UNAVAILABLE);
-    ck_assert_uint_eq(asked(), 1);
+    ck_assert_uint_eq(verifications(), 1);
 }
 
 START_TEST(over_the_limit_no_token_is_verified)
@@ -457,7 +459,7 @@ START_TEST(over_the_limit_no_token_is_verified)
     fake_keystone_open(&fake);
     for (int i = 0; i < LAST; i++)
         ck_assert_int_eq(finish(&guests[i]), ST_OK);
-    ck_assert_uint_eq(asked(), LAST);
+    ck_assert_uint_eq(verifications(), LAST);
 }
 
 /* Fills threads and wait queue, until one has to come later. */
@@ -497,7 +499,7 @@ START_TEST(unknown_tokens_do_not_evict_known_ones)
     ck_assert_int_eq(finish(&known), ST_OK);
 }
 
-START_TEST(whose_token_was_revoked_stands_in_line_with_the_strangers)
+START_TEST(a_revoked_token_waits_like_an_unknown_one)
 {
     struct guest known = {.woken = false}, guests[THREADS + LINE] = {{.woken = false}};
     int64_t later_ms = start_ms + CACHE_MS;
@@ -562,9 +564,9 @@ START_TEST(beyond_the_limit_of_callers_that_wait_one_more_is_unavailable)
 
 START_TEST(an_unknown_token_outside_of_a_fiber_is_unavailable)
 {
-    ck_assert_str_eq(ask("member@p", start_ms),
+    ck_assert_str_eq(verify("member@p", start_ms),
                      "UNAVAILABLE: claimd is checking too many tokens. Try again later");
-    ck_assert_uint_eq(asked(), 0);
+    ck_assert_uint_eq(verifications(), 0);
 }
 
 static void *
@@ -606,5 +608,5 @@ START_TEST(a_crowd_of_threads_finds_what_is_known)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
         ck_assert_uint_eq(served[i], 2000);
     }
-    ck_assert_uint_lt(asked(), MANY * 2000 / 2);
+    ck_assert_uint_lt(verifications(), MANY * 2000 / 2);
 }

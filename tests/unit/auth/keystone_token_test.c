@@ -14,7 +14,7 @@
 #define PROJECT "\"project\":{\"domain\":{\"id\":\"d\"},\"id\":\"p\",\"name\":\"x\"}"
 #define ROLES   "\"roles\":[{\"id\":\"1\",\"name\":\"member\"},{\"name\":\"other\"}]"
 
-/* Who has the token by a document, or why it is none. */
+/* The owner of the token by a document, or the reason why it is invalid. */
 static const char *
 reading(const char *document)
 {

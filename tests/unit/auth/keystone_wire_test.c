@@ -58,9 +58,9 @@ give_token(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1], struct reason *why)
     return ST_OK;
 }
 
-/* Asks about a token at an address where nothing listens. */
+/* Verifies a token at an address where nothing listens. */
 static enum status
-ask_without_server(struct keystone_wire *wire, struct reason *why)
+verify_without_server(struct keystone_wire *wire, struct reason *why)
 {
     enum status st;
     int code;
@@ -83,7 +83,7 @@ START_TEST(a_closed_port_gives_no_response)
     ck_assert_int_eq(keystone_wire_open(&config, &wire, &why), ST_OK);
     for (uint64_t nth = 1; nth < 3; nth++) {
         mem_fail_nth(f.mem, nth);
-        ck_assert_int_eq(ask_without_server(wire, &why),
+        ck_assert_int_eq(verify_without_server(wire, &why),
                          nth == 1 ? ST_NO_MEMORY : ST_UNAVAILABLE);
         mem_fail_nth(f.mem, 0);
     }
@@ -104,7 +104,7 @@ START_TEST(without_a_service_token_no_request_is_sent)
     struct reason why;
 
     ck_assert_int_eq(keystone_wire_open(&config, &wire, &why), ST_OK);
-    ck_assert_int_eq(ask_without_server(wire, &why), ST_UNAVAILABLE);
+    ck_assert_int_eq(verify_without_server(wire, &why), ST_UNAVAILABLE);
     ck_assert_str_eq(why.text, "there is no token");
     keystone_wire_close(wire);
 }

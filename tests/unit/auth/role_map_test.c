@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* What a role means by a table: the names of ours, or why the table is none. */
+/* The roles of claimd for a role, by a table, or the reason why the table is invalid. */
 static const char *
 meaning(const char *table, const char *role)
 {

@@ -87,7 +87,7 @@ START_TEST(that_there_was_one_is_remembered_until_the_token_ends)
 
     put(1, 100);
     ck_assert(remembers(1, 0));
-    (void)find(1, 100); /* what was kept of it is over */
+    (void)find(1, 100); /* the cached verdict has expired */
     ck_assert(remembers(1, END_MS - 1));
     ck_assert(!remembers(1, END_MS));
     ck_assert(!remembers(2, 0));

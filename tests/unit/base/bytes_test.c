@@ -79,7 +79,7 @@ has_read_on(int number)
     _exit(HAS_READ_ON);
 }
 
-/* What the child does: it hears of it if the comparison reads the text to its end. */
+/* Runs in the child. It gets a signal if the comparison reads the text to its end. */
 _Noreturn static void
 compare_up_to_the_edge(char *page, size_t size)
 {

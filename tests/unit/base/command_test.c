@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the last run of the command got, and the messages of the last call. */
+/* The arguments of the last run of the command, and the messages of the last call. */
 static struct command_args got;
 static char words[128], values[2][32], common[32], given[64], *errors;
 static bool opened, closed;

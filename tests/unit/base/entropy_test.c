@@ -84,7 +84,7 @@ START_TEST(a_broken_source_is_reported_before_anything_is_taken)
     source.broken = false;
     take(&e, out, sizeof(out));
     source.broken = true;
-    take(&e, out, sizeof(out)); /* what is in the pool is still good */
+    take(&e, out, sizeof(out)); /* the rest of the pool is still good */
 }
 
 START_TEST(the_system_source_does_not_repeat_itself)

@@ -109,7 +109,7 @@ START_TEST(a_job_is_done_in_another_thread_with_all_signals_blocked)
     ck_assert_int_eq(sigismember(&t.blocked, SIGHUP), 1);
 }
 
-START_TEST(the_line_is_bounded_and_one_too_many_is_refused_at_once)
+START_TEST(the_queue_of_jobs_is_bounded_and_one_too_many_is_refused_at_once)
 {
     struct task busy[2], waiting[3], extra;
     struct fixture f;

@@ -37,10 +37,10 @@ __wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offs
     return refuses ? MAP_FAILED : __real_mmap(at, size, protection, flags, fd, offset);
 }
 
-/* What a fiber of the test does: it parks so often, and notes how far it has come. */
+/* The work of a fiber of the test: it parks so often, and notes how far it has come. */
 struct task {
     int parks, done;
-    struct fiber *seen; /* who was running then */
+    struct fiber *seen; /* the running fiber then */
     sem_t woken;
 };
 

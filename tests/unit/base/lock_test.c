@@ -21,7 +21,7 @@ START_TEST(a_lock_knows_that_its_holder_holds_it)
 }
 
 static void *
-ask_held(void *lock)
+check_held(void *lock)
 {
     return lock_held(lock) ? lock : NULL;
 }
@@ -34,7 +34,7 @@ START_TEST(another_thread_does_not_hold_it)
 
     lock_init(&l);
     lock_acquire(&l);
-    ck_assert_int_eq(pthread_create(&other, NULL, ask_held, &l), 0);
+    ck_assert_int_eq(pthread_create(&other, NULL, check_held, &l), 0);
     ck_assert_int_eq(pthread_join(other, &held), 0);
     ck_assert_ptr_null(held);
     lock_release(&l);

@@ -40,7 +40,7 @@ fixture_close(struct fixture *f)
     (void)close(f->reader);
 }
 
-/* What was written since the last time, as a string; "" if nothing. */
+/* The text written since the last call, as a string; "" if none. */
 static const char *
 line(struct fixture *f)
 {

@@ -307,7 +307,7 @@ START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
             last = n;
             written++;
         } else if (missing(f.line) == 0) {
-            torn++; /* what stood before the limit */
+            torn++; /* the part before the limit */
             ck_assert_int_eq(ftell(f.reader), 2010 + 1);
         }
     }

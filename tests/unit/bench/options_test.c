@@ -77,7 +77,7 @@ START_TEST(a_delivery_that_could_not_be_measured_is_refused)
         "--scenario delivery --rate 9 --queues 16",      /* one without worker */
         "--scenario delivery --rate 9 --protocol redis", /* no claims */
         "--scenario delivery --rate 9 --poll 0",         /* workers would spin */
-        "--wait 5 --protocol beanstalk",                 /* no server to ask */
+        "--wait 5 --protocol beanstalk",                 /* it has no long polling */
         "--wait -1",
     };
 

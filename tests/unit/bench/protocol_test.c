@@ -230,7 +230,7 @@ START_TEST(a_worker_claims_with_long_polling_reads_due_times_and_deletes)
     fixture_close(&f);
 }
 
-START_TEST(a_worker_without_patience_does_not_ask_for_any)
+START_TEST(a_worker_without_long_polling_sends_no_prefer)
 {
     struct fixture f;
 
@@ -291,7 +291,7 @@ START_TEST(beanstalk_pipelines_a_batch)
     fixture_close(&f);
 }
 
-START_TEST(beanstalk_may_have_fewer_than_asked_for)
+START_TEST(beanstalk_may_have_fewer_than_requested)
 {
     struct fixture f;
     struct step step = {.op = OP_CLAIM, .count = 2};

@@ -112,7 +112,7 @@ START_TEST(a_response_that_is_no_claim_is_refused)
         "{\"messages\": [{\"id\": 1, \"body\": 1}]}", "{\"messages\": [{\"body\": 1}]}",
         "{\"messages\": [{\"id\": \"a\\n\", \"body\": 1}]}",
         "{\"messages\": [{\"id\": \"m\", \"body\": 1}, ",
-        /* more than were asked for */
+        /* more than were in the request */
         ("{\"messages\": [{\"id\": \"1\", \"body\": 1}, {\"id\": \"2\", \"body\": 1},"
          " {\"id\": \"3\", \"body\": 1}, {\"id\": \"4\", \"body\": 1}]}")};
     static const char *const places[] = {"",

@@ -56,7 +56,7 @@ START_TEST(a_failed_renewal_is_retried_after_a_pause_that_doubles)
         last = pause;
         at += pause;
     }
-    /* Not sooner than the server asks. */
+    /* Not sooner than Retry-After. */
     lease_renewal_sent(&lease, START_MS + at);
     lease_renewal_failed(&lease, START_MS + at, 9000);
     ck_assert_int_eq(step(at), LEASE_WAIT);

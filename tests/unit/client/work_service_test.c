@@ -110,7 +110,7 @@ START_TEST(a_long_job_does_not_keep_the_others_waiting)
 
 TEST_CASE("with health");
 
-START_TEST(the_health_is_asked_before_the_first_claim)
+START_TEST(the_health_is_checked_before_the_first_claim)
 {
     service_init(&service, true);
     ck_assert(step(NOW));
@@ -120,7 +120,7 @@ START_TEST(the_health_is_asked_before_the_first_claim)
     ck_assert(!step(NOW));
 }
 
-START_TEST(a_failed_job_asks_for_the_health_without_a_pause)
+START_TEST(a_failed_job_checks_the_health_without_a_pause)
 {
     service_init(&service, true);
     service_healthy(&service, NOW);
@@ -135,7 +135,7 @@ START_TEST(a_failed_job_asks_for_the_health_without_a_pause)
     ck_assert_uint_eq(service_limit(&service), SIZE_MAX);
 }
 
-START_TEST(bad_health_is_asked_again_after_a_pause_and_good_health_tries_one_job)
+START_TEST(bad_health_is_checked_again_after_a_pause_and_good_health_tries_one_job)
 {
     service_init(&service, true);
     service_failed(&service, NOW, -1, 0);

@@ -394,7 +394,7 @@ START_TEST(find_next_carries_over_empty_nodes)
     fixture_close(&f);
 }
 
-START_TEST(finding_the_next_ready_costs_the_same_however_many_are_held)
+START_TEST(finding_the_next_ready_costs_the_same_however_many_are_claimed)
 {
     enum { COUNT = 900000 };
     struct fixture f;

@@ -59,7 +59,7 @@ disarm(struct fixture *f, size_t i)
     f->armed[i] = false;
 }
 
-/* Whatever is drained must be armed and due by `now`. Returns NULL when nothing is left.
+/* A drained deadline must be armed and due by `now`. Returns NULL when nothing is left.
  */
 static struct deadline *
 drain_one(struct fixture *f)
@@ -311,7 +311,7 @@ START_TEST(an_idle_owner_wakes_at_most_once_a_level)
     fixture_close(&f);
 }
 
-START_TEST(an_unused_wheel_asks_for_no_wake_up_however_far_it_moves)
+START_TEST(an_unused_wheel_hints_no_wake_up_however_far_it_moves)
 {
     struct fixture f;
 

@@ -110,7 +110,7 @@ START_TEST(a_cancelled_event_does_not_come)
     ck_assert_ptr_null(eventq_take(&m, &bits));
     (void)eventq_push(&m, &one, EVENT_FIBER);
     ck_assert_ptr_eq(eventq_take(&m, &bits), &one);
-    ck_assert_uint_eq(bits, EVENT_FIBER); /* what was cancelled is forgotten */
+    ck_assert_uint_eq(bits, EVENT_FIBER); /* the cancelled event is gone */
     eventq_fini(&m);
 }
 

@@ -58,7 +58,7 @@ read_all(int fd, char *out, size_t capacity)
     return len;
 }
 
-/* What has come by now. */
+/* The bytes that have come by now. */
 static size_t
 read_now(const struct server_fixture *f, int fd, char *out, size_t capacity)
 {
@@ -86,8 +86,8 @@ SERVER_TEST(a_claim_whose_response_is_lost_stays, open_server(f))
 {
     char text[4096];
 
-    ask_once(f, POST("q"), 201);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     expect_closed(begin(f, CLAIM_WITH("cut=after")));
     server_fixture_settle(f);
     expect_stats(f, 2, 1);
@@ -104,7 +104,7 @@ SERVER_TEST(half_of_a_response_is_its_head_and_half_of_its_body, open_server(f))
     const char *body;
     size_t wanted;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     (void)read_all(begin(f, STATS_WITH("half") HOME), text, sizeof(text));
     ck_assert_int_eq(strncmp(text, "HTTP/1.1 200 OK\r\n", 17), 0);
     wanted = (size_t)atoi(strstr(text, "Content-Length: ") + 16);
@@ -120,7 +120,7 @@ SERVER_TEST(a_response_without_a_body_has_no_half, open_server(f))
 
 SERVER_TEST(a_stream_that_is_cut_has_no_response, open_server(f))
 {
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     expect_closed(begin(f, STREAM_WITH(WITH("cut=before"))));
     expect_closed(begin(f, STREAM_WITH(WITH("cut=after"))));
     expect_closed(begin(f, STREAM_WITH(WITH("half"))));
@@ -135,8 +135,8 @@ SERVER_TEST(a_rule_cuts_a_stream_before_its_second_event, open_server(f))
     char text[4096];
     int fd;
 
-    ask_once(f, POST("q"), 201);
-    ask_once(f, rule, 204);
+    fetch_once(f, POST("q"), 201);
+    fetch_once(f, rule, 204);
     fd = begin(f, STREAM_WITH(HEAD));
     ck_assert_uint_gt(read_now(f, fd, text, sizeof(text)), 0);
     ck_assert_ptr_nonnull(strstr(text, "data: {\"claims\":[]"));
@@ -155,7 +155,7 @@ SERVER_TEST(a_late_response_comes_when_its_time_is_there, open_server(f))
     expect_silence(f, fd);
     pass_s(f, 1);
     expect_code(fd, 201);
-    expect_code(fd, 200); /* what stands behind it comes behind it */
+    expect_code(fd, 200); /* the next response comes behind it */
     say(fd, HOME);
     end(fd, 200);
 }
@@ -219,14 +219,14 @@ SERVER_TEST(a_response_without_a_body_is_not_slow, open_server(f))
 
 SERVER_TEST(a_half_closed_client_gets_its_response, open_server(f))
 {
-    static const char *const asked[] = {STATS_WITH("latency; ms=5000"),
-                                        STATS_WITH("slow; bytes=65536; every_ms=5000"),
-                                        STATS_WITH("slow; bytes=50; every_ms=5000")};
+    static const char *const requests[] = {STATS_WITH("latency; ms=5000"),
+                                           STATS_WITH("slow; bytes=65536; every_ms=5000"),
+                                           STATS_WITH("slow; bytes=50; every_ms=5000")};
     char text[4096];
 
-    ask_once(f, POST("q"), 201);
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-        int fd = begin(f, asked[i]);
+    fetch_once(f, POST("q"), 201);
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        int fd = begin(f, requests[i]);
         const char *body;
 
         ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
@@ -244,7 +244,7 @@ SERVER_TEST(a_claim_is_released_if_its_late_response_has_no_client, open_server(
 {
     int fd;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     fd = begin(f, CLAIM_WITH("latency; ms=5000"));
     expect_silence(f, fd);
     expect_stats(f, 1, 1);
@@ -262,7 +262,7 @@ START_TEST(a_drain_waits_for_no_fault)
     int late, slow;
 
     open_server(&f);
-    ask_once(&f, POST("q"), 201);
+    fetch_once(&f, POST("q"), 201);
     late = begin(&f, STATS_WITH("latency; ms=600000"));
     slow = begin(&f, STATS_WITH("slow; bytes=1; every_ms=600000"));
     server_fixture_settle(&f);
@@ -283,7 +283,7 @@ START_TEST(a_server_that_is_cut_short_leaves_nothing_behind)
     int fds[3];
 
     open_server(&f);
-    ask_once(&f, POST("q"), 201);
+    fetch_once(&f, POST("q"), 201);
     fds[0] = begin(&f, CLAIM_WITH("latency; ms=600000"));
     fds[1] = begin(&f, STATS_WITH("slow; bytes=1; every_ms=600000"));
     fds[2] = begin(&f, STATS_WITH("slow; bytes=1; every_ms=600000"));
@@ -296,16 +296,16 @@ START_TEST(a_server_that_is_cut_short_leaves_nothing_behind)
 
 SERVER_TEST(crowds_that_come_and_go_leave_nothing_behind, open_server(f))
 {
-    static const char *const asked[] = {STATS_WITH("latency; ms=3000"),
-                                        STATS_WITH("slow; bytes=1; every_ms=3000"),
-                                        STATS_WITH("half"), STATS_WITH("cut=after"),
-                                        POST_WITH("slow; bytes=9; every_ms=1")};
-    enum { CROWD = 50, KINDS = sizeof(asked) / sizeof(asked[0]) };
+    static const char *const requests[] = {STATS_WITH("latency; ms=3000"),
+                                           STATS_WITH("slow; bytes=1; every_ms=3000"),
+                                           STATS_WITH("half"), STATS_WITH("cut=after"),
+                                           POST_WITH("slow; bytes=9; every_ms=1")};
+    enum { CROWD = 50, KINDS = sizeof(requests) / sizeof(requests[0]) };
     int fds[CROWD];
 
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < CROWD; i++)
-            fds[i] = begin(f, asked[i % KINDS]);
+            fds[i] = begin(f, requests[i % KINDS]);
         server_fixture_settle(f);
         for (int i = 0; i < CROWD; i++)
             if (i % 2 == round % 2)
@@ -347,12 +347,12 @@ TEST_CASE("faults and a log");
 SERVER_TEST(a_response_hidden_by_a_fault_is_durable_first,
             open_with(f, SLOW_STORE_LOGS, 0))
 {
-    static const char *const asked[] = {POST_WITH("cut=after"), POST_WITH("half"),
-                                        POST_WITH("latency; ms=5000")};
+    static const char *const requests[] = {POST_WITH("cut=after"), POST_WITH("half"),
+                                           POST_WITH("latency; ms=5000")};
     char text[4096];
 
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-        int fd = begin(f, asked[i]);
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        int fd = begin(f, requests[i]);
 
         expect_silence(f, fd); /* not even closed */
         pass_s(f, 10);         /* and the delay has not begun */
@@ -388,7 +388,7 @@ SERVER_TEST(faults_go_with_a_store_that_blocks, open_with(f, SLOW_STORE_BLOCKS, 
 {
     int fd;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     expect_closed(begin(f, CLAIM_WITH("cut=after")));
     ck_assert_uint_eq(stats_of(f).claimed, 1);
     fd = begin(f, STATS_WITH("latency; ms=0005"));

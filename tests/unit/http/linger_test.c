@@ -69,7 +69,7 @@ read_events(void)
 
 TEST_CASE("linger", .setup = open_set, .teardown = close_set);
 
-START_TEST(a_client_hears_the_end_and_may_go_on_sending)
+START_TEST(a_client_reads_the_end_and_may_go_on_sending)
 {
     int fd = part(NOW_MS);
     char byte;
@@ -115,7 +115,7 @@ START_TEST(lingering_ends_when_too_much_comes)
         if (n > 0)
             sent += (size_t)n;
         ck_assert_uint_le(sent,
-                          LINGER_BYTES + sizeof(piece) * 16); /* what is on its way */
+                          LINGER_BYTES + sizeof(piece) * 16); /* bytes on their way */
         read_events();
     }
     ck_assert_uint_ge(sent, LINGER_BYTES);

@@ -9,7 +9,7 @@
 
 enum { WORKERS = 2 };
 
-/* What the workers of a server have counted. */
+/* The counters of the workers of a server. */
 static struct {
     struct mem *mem;
     struct http_counts counts;

@@ -55,7 +55,7 @@ fixture_close(void)
     (void)close(f.reader);
 }
 
-/* What was written since the last time. */
+/* The text written since the last call. */
 static const char *
 written(void)
 {
@@ -75,16 +75,16 @@ count_lines(const char *text)
     return lines;
 }
 
-/* Ends a request that was answered like this. */
+/* Ends a request with this response. */
 static void
-answered(int code, enum status why)
+end_request(int code, enum status why)
 {
     f.ex.code = code;
     f.ex.response.status = why;
     request_log_write(&f.requests, &f.logged, f.now_ms, &f.ex);
 }
 
-/* What is over at the worker's time; returns when to look again. */
+/* Expires entries at the worker's time. Returns when to do it again. */
 static int64_t
 settle(void)
 {
@@ -95,24 +95,24 @@ START_TEST(with_the_access_log_every_request_has_its_line)
 {
     fixture_open(true);
     for (int i = 0; i < 10; i++)
-        answered(201, ST_OK);
+        end_request(201, ST_OK);
     ck_assert_int_eq(count_lines(written()), 10);
     ck_assert_ptr_nonnull(strstr(f.text, " info request method=POST "
                                          "path=/v2/queues/q/messages status=201 "));
     ck_assert_ptr_nonnull(strstr(f.text, " request_id=req-1 client=unix\n"));
     for (int i = 0; i < 10; i++)
-        answered(503, ST_OVER_BUDGET);
+        end_request(503, ST_OVER_BUDGET);
     ck_assert_int_eq(count_lines(written()), 10);
     ck_assert_ptr_nonnull(strstr(f.text, " warn request method=POST "));
     ck_assert_ptr_nonnull(strstr(f.text, " client=unix reason=OVER_BUDGET\n"));
-    answered(404, ST_NOT_FOUND);
+    end_request(404, ST_NOT_FOUND);
     ck_assert_ptr_nonnull(strstr(written(), " info request "));
     ck_assert_ptr_nonnull(strstr(f.text, " reason=NOT_FOUND\n"));
     ck_assert_int_eq(settle(), INT64_MAX);
     fixture_close();
 }
 
-START_TEST(a_line_tells_what_the_request_was_about)
+START_TEST(a_line_names_the_queue_and_the_claim_of_the_request)
 {
     fixture_open(true);
     f.ex.request.query = bytes_str("limit=5&marker=a b");
@@ -121,7 +121,7 @@ START_TEST(a_line_tells_what_the_request_was_about)
     f.ex.client_id = bytes_str("req-of-theirs");
     f.ex.traceparent =
         bytes_str("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
-    answered(201, ST_OK);
+    end_request(201, ST_OK);
     ck_assert_ptr_nonnull(
         strstr(written(), " path=/v2/queues/q/messages query=\"limit=5&marker=a b\" "
                           "status=201 "));
@@ -131,7 +131,7 @@ START_TEST(a_line_tells_what_the_request_was_about)
                        "3ce929d0e0e4736-00f067aa0ba902b7-01\n"));
     f.ex.response.about = (struct response_subject){.project = bytes_str("")};
     f.ex.request.query = f.ex.client_id = f.ex.traceparent = BYTES_NONE;
-    answered(201, ST_OK);
+    end_request(201, ST_OK);
     ck_assert_ptr_nonnull(strstr(written(), " client=unix\n"));
     ck_assert_ptr_null(strstr(f.text, "query="));
     fixture_close();
@@ -141,7 +141,7 @@ static void
 from_proxy(const char *forwarded)
 {
     f.ex.forwarded = bytes_str(forwarded);
-    answered(201, ST_OK);
+    end_request(201, ST_OK);
     (void)written();
 }
 
@@ -159,14 +159,14 @@ START_TEST(a_line_has_the_client_that_a_proxy_names)
     ck_assert_ptr_nonnull(strstr(f.text, " client=unix\n"));
     f.ex.forwarded = bytes_str("203.0.113.9");
     f.ex.response.audited = true;
-    answered(201, ST_OK);
+    end_request(201, ST_OK);
     ck_assert_ptr_nonnull(strstr(written(), " audit "));
     ck_assert_ptr_nonnull(strstr(f.text, " client=203.0.113.9 proxy=unix\n"));
     fixture_close();
     fixture_open(false);
     f.requests.proxies = &proxies;
     f.ex.forwarded = bytes_str("203.0.113.9");
-    answered(503, ST_OVER_BUDGET);
+    end_request(503, ST_OVER_BUDGET);
     ck_assert_ptr_nonnull(strstr(written(), " refusing_requests reason=OVER_BUDGET "));
     ck_assert_ptr_nonnull(
         strstr(f.text, " client=203.0.113.9 proxy=unix suppressed=0\n"));
@@ -178,12 +178,12 @@ START_TEST(of_many_requests_one_in_so_many_has_a_line_but_all_that_failed)
     fixture_open(true);
     f.requests.one_in = 10;
     for (int i = 0; i < 100; i++) {
-        answered(201, ST_OK);
-        answered(404, ST_NOT_FOUND);
+        end_request(201, ST_OK);
+        end_request(404, ST_NOT_FOUND);
     }
     ck_assert_int_eq(count_lines(written()), 20);
     for (int i = 0; i < 10; i++)
-        answered(503, ST_OVER_BUDGET);
+        end_request(503, ST_OVER_BUDGET);
     ck_assert_int_eq(count_lines(written()), 10);
     fixture_close();
 }
@@ -191,9 +191,9 @@ START_TEST(of_many_requests_one_in_so_many_has_a_line_but_all_that_failed)
 START_TEST(without_it_good_requests_and_clients_mistakes_have_none)
 {
     fixture_open(false);
-    answered(201, ST_OK);
-    answered(404, ST_NOT_FOUND);
-    answered(0, ST_OK);
+    end_request(201, ST_OK);
+    end_request(404, ST_NOT_FOUND);
+    end_request(0, ST_OK);
     ck_assert_str_eq(written(), "");
     ck_assert_int_eq(settle(), INT64_MAX); /* it causes no wake-up */
     fixture_close();
@@ -202,7 +202,7 @@ START_TEST(without_it_good_requests_and_clients_mistakes_have_none)
 START_TEST(the_first_refused_request_is_logged_with_its_reason)
 {
     fixture_open(false);
-    answered(503, ST_OVER_BUDGET);
+    end_request(503, ST_OVER_BUDGET);
     ck_assert_str_eq(written(),
                      "2023-11-14T22:13:20Z warn refusing_requests reason=OVER_BUDGET "
                      "status=503 method=POST path=/v2/queues/q/messages request_id=req-1 "
@@ -216,7 +216,7 @@ START_TEST(a_flood_of_them_is_a_line_a_second_with_the_number_between)
     for (int second = 0; second < 5; second++) {
         for (int i = 0; i < 10000; i++) {
             f.now_ms = 1000000 + second * 1000 + i / 10;
-            answered(503, ST_OVER_BUDGET);
+            end_request(503, ST_OVER_BUDGET);
         }
         ck_assert_int_eq(count_lines(written()), 1);
         ck_assert_ptr_nonnull(strstr(f.text, " refusing_requests "));
@@ -230,9 +230,9 @@ START_TEST(each_reason_has_lines_of_its_own)
 {
     fixture_open(false);
     for (int i = 0; i < 100; i++) {
-        answered(503, ST_OVER_BUDGET);
-        answered(503, ST_NO_MEMORY);
-        answered(500, ST_INTERNAL);
+        end_request(503, ST_OVER_BUDGET);
+        end_request(503, ST_NO_MEMORY);
+        end_request(500, ST_INTERNAL);
     }
     ck_assert_int_eq(count_lines(written()), 3);
     ck_assert_ptr_nonnull(strstr(f.text, "reason=OVER_BUDGET status=503"));
@@ -244,7 +244,7 @@ START_TEST(each_reason_has_lines_of_its_own)
 START_TEST(the_front_end_itself_refuses_only_for_lack_of_memory)
 {
     fixture_open(false);
-    answered(503, ST_OK);
+    end_request(503, ST_OK);
     ck_assert_ptr_nonnull(strstr(written(), "reason=NO_MEMORY status=503"));
     fixture_close();
 }
@@ -252,12 +252,12 @@ START_TEST(the_front_end_itself_refuses_only_for_lack_of_memory)
 START_TEST(the_end_is_logged_once_and_causes_no_further_wake_up)
 {
     fixture_open(false);
-    answered(503, ST_OVER_BUDGET);
+    end_request(503, ST_OVER_BUDGET);
     f.now_ms += 500;
-    answered(503, ST_OVER_BUDGET);
-    answered(503, ST_OVER_BUDGET);
+    end_request(503, ST_OVER_BUDGET);
+    end_request(503, ST_OVER_BUDGET);
     f.now_ms += 400;
-    answered(503, ST_UNAVAILABLE);
+    end_request(503, ST_UNAVAILABLE);
     (void)written();
     ck_assert_int_eq(settle(), 1005000); /* it may be over then, had no more come */
     f.now_ms = 1005000;
@@ -271,7 +271,7 @@ START_TEST(the_end_is_logged_once_and_causes_no_further_wake_up)
     ck_assert_int_eq(settle(), INT64_MAX);
     ck_assert_str_eq(written(), "2023-11-14T22:13:20Z warn refused_requests "
                                 "reason=UNAVAILABLE requests=1 suppressed=0\n");
-    answered(503, ST_OVER_BUDGET); /* the first again */
+    end_request(503, ST_OVER_BUDGET); /* the first again */
     ck_assert_ptr_nonnull(strstr(written(), " suppressed=0\n"));
     fixture_close();
 }
@@ -279,9 +279,9 @@ START_TEST(the_end_is_logged_once_and_causes_no_further_wake_up)
 START_TEST(a_clock_read_earlier_by_another_worker_does_no_harm)
 {
     fixture_open(false);
-    answered(503, ST_OVER_BUDGET);
+    end_request(503, ST_OVER_BUDGET);
     f.now_ms -= 10;
-    answered(503, ST_OVER_BUDGET);
+    end_request(503, ST_OVER_BUDGET);
     ck_assert_int_eq(count_lines(written()), 1);
     ck_assert_int_le(settle(), 1005000);
     f.now_ms = 1004999;
@@ -293,8 +293,8 @@ START_TEST(a_clock_read_earlier_by_another_worker_does_no_harm)
 START_TEST(at_the_end_the_rest_is_logged)
 {
     fixture_open(false);
-    answered(503, ST_OVER_BUDGET);
-    answered(503, ST_OVER_BUDGET);
+    end_request(503, ST_OVER_BUDGET);
+    end_request(503, ST_OVER_BUDGET);
     (void)written();
     (void)request_log_expire(&f.requests, INT64_MAX);
     ck_assert_ptr_nonnull(strstr(written(), " requests=2 suppressed=1\n"));

@@ -64,7 +64,7 @@ receive(int fd, char *out, size_t most)
     return len;
 }
 
-/* What is left of a response must be one of this status; the server says no more. */
+/* The rest of a response must have this status, and nothing follows. */
 static void
 receive_refusal(int fd, const char *status_line)
 {
@@ -113,9 +113,9 @@ fill(const struct server_fixture *f)
     free(body);
 }
 
-/* Asks for all of it but the last byte of the request, which is under way then. */
+/* Sends a request without its last byte. It is under way then. */
 static int
-begin_asking(const struct server_fixture *f)
+begin_request(const struct server_fixture *f)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
     int fd = server_fixture_dial(f);
@@ -136,7 +136,7 @@ begin_asking(const struct server_fixture *f)
 
 /* Sends the last byte and waits until the response begins. */
 static void
-end_asking(int fd)
+end_request(int fd)
 {
     char first;
 
@@ -164,9 +164,9 @@ SERVER_TEST(a_response_has_a_time_limit_of_its_own, server_fixture_open(f, 1))
     int fd;
 
     fill(f);
-    fd = begin_asking(f);
+    fd = begin_request(f);
     wait_s(f, SERVER_FIXTURE_SECONDS - 1);
-    end_asking(fd);
+    end_request(fd);
     wait_s(f, SERVER_FIXTURE_SECONDS - 1); /* since the request began: too long */
     ck_assert_uint_gt(receive_response(fd), BODIES * BODY);
     ck_assert_int_eq(close(fd), 0);
@@ -178,8 +178,8 @@ SERVER_TEST(a_response_that_is_not_taken_in_its_time_is_cut_off,
     int fd;
 
     fill(f);
-    fd = begin_asking(f);
-    end_asking(fd);
+    fd = begin_request(f);
+    end_request(fd);
     wait_s(f, SERVER_FIXTURE_SECONDS);
     ck_assert_uint_lt(receive_response(fd), BODIES * BODY);
     ck_assert_int_eq(close(fd), 0);
@@ -189,7 +189,7 @@ SERVER_TEST(a_request_that_is_not_whole_in_its_time_is_refused, server_fixture_o
 {
     int fd;
 
-    fd = begin_asking(f);
+    fd = begin_request(f);
     wait_s(f, SERVER_FIXTURE_SECONDS - 1);
     wait_s(f, 1);
     receive_refusal(fd, "HTTP/1.1 408 ");

@@ -30,9 +30,9 @@ SERVER_TEST(a_claim_waits_until_there_is_a_message, open_waiting(f, 10))
 
     fd = begin(f, WAITING);
     expect_silence(f, fd);
-    ask_once(f, POST("other"), 201);
+    fetch_once(f, POST("other"), 201);
     expect_silence(f, fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     a = receive(fd);
     ck_assert_int_eq(a.code, 201);
     ck_assert_ptr_nonnull(strstr(a.head, "Preference-Applied: wait=30\r\n"));
@@ -47,7 +47,7 @@ SERVER_TEST(a_pop_waits_likewise, open_waiting(f, 10))
 
     fd = begin(f, WAITING_POP);
     expect_silence(f, fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     end(fd, 200);
     ck_assert_uint_eq(stats_of(f).total, 0);
 }
@@ -61,7 +61,7 @@ SERVER_TEST(one_message_goes_to_the_longest_waiter, open_waiting(f, 10))
         expect_silence(f, fds[i]);
     }
     for (int i = 0; i < 5; i++) {
-        ask_once(f, POST("q"), 201);
+        fetch_once(f, POST("q"), 201);
         expect_code(fds[i], 201);
         for (int k = i + 1; k < 5; k++)
             expect_silence(f, fds[k]);
@@ -91,7 +91,7 @@ SERVER_TEST(when_the_time_is_over_there_is_the_usual_response, open_waiting(f, 1
     say(claim, WAITING); /* and it may wait again, as long */
     pass_s(f, 29);
     expect_silence(f, claim);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     end(claim, 201);
     (void)close(pop);
 }
@@ -133,7 +133,7 @@ SERVER_TEST(waiting_does_not_count_for_the_time_limits, open_waiting(f, 10))
     fd = begin(f, WAITING);
     expect_silence(f, fd);
     pass_s(f, 29);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     expect_code(fd, 201);
     pass_s(f, SERVER_FIXTURE_SECONDS - 1);
     say(fd, HOME);
@@ -144,25 +144,26 @@ SERVER_TEST(the_deletion_of_the_queue_ends_it, open_waiting(f, 10))
 {
     int fd;
 
-    ask_once(f, POST("q"), 201);
-    ask_once(f, CLAIM, 201);
+    fetch_once(f, POST("q"), 201);
+    fetch_once(f, CLAIM, 201);
     fd = begin(f, WAITING);
     expect_silence(f, fd);
-    ask_once(f, DELETION, 204);
+    fetch_once(f, DELETION, 204);
     end(fd, 204);
 }
 
-SERVER_TEST(a_request_behind_one_that_waits_is_answered_behind_it, open_waiting(f, 10))
+SERVER_TEST(a_request_behind_one_that_waits_gets_its_response_behind_it,
+            open_waiting(f, 10))
 {
     int fd;
 
     fd = begin(f, WAITING HOME WAITING HOME);
     expect_silence(f, fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     expect_code(fd, 201);
     expect_code(fd, 200);
     expect_silence(f, fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     expect_code(fd, 201);
     end(fd, 200);
 }
@@ -175,7 +176,7 @@ SERVER_TEST(half_a_request_behind_one_that_waits_is_kept, open_waiting(f, 10))
     expect_silence(f, fd);
     say(fd, "TP/1.1\r\nHo"); /* while it waits */
     expect_silence(f, fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     expect_code(fd, 201);
     expect_silence(f, fd);
     say(fd, "st: test\r\n" WHO "\r\n");
@@ -191,7 +192,7 @@ SERVER_TEST(half_a_body_behind_one_that_waits_is_kept, open_waiting(f, 10))
     memcpy(first, request, sizeof(request) - 11);
     fd = begin(f, first);
     expect_silence(f, fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     expect_code(fd, 201);
     expect_silence(f, fd);
     say(fd, request + sizeof(request) - 11);
@@ -199,7 +200,7 @@ SERVER_TEST(half_a_body_behind_one_that_waits_is_kept, open_waiting(f, 10))
     ck_assert_uint_eq(stats_of(f).total, 2);
 }
 
-SERVER_TEST(a_half_closed_waiter_is_answered_at_once, open_waiting(f, 10))
+SERVER_TEST(a_half_closed_waiter_gets_a_response_at_once, open_waiting(f, 10))
 {
     int fd;
 
@@ -212,7 +213,7 @@ SERVER_TEST(a_half_closed_waiter_is_answered_at_once, open_waiting(f, 10))
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
     expect_code(fd, 204);
     expect_closed(fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     server_fixture_settle(f);
     ck_assert_uint_eq(stats_of(f).claimed, 0);
 }
@@ -229,7 +230,7 @@ SERVER_TEST(the_message_of_a_disconnected_waiter_goes_to_the_next, open_waiting(
         (void)close(gone);
         if (noticed)
             server_fixture_settle(f);
-        ask_once(f, POST("q"), 201);
+        fetch_once(f, POST("q"), 201);
         end(next, 201);
         ck_assert_uint_eq(stats_of(f).claimed, (unsigned)noticed + 1);
         ck_assert_uint_eq(stats_of(f).total, (unsigned)noticed + 1);
@@ -243,10 +244,10 @@ SERVER_TEST(a_disconnected_client_has_claimed_nothing, open_waiting(f, 10))
     fd = begin(f, WAITING);
     expect_silence(f, fd);
     (void)close(fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     server_fixture_settle(f);
     ck_assert_uint_eq(stats_of(f).claimed, 0);
-    ask_once(f, CLAIM, 201);
+    fetch_once(f, CLAIM, 201);
 }
 
 SERVER_TEST(no_more_wait_than_may, open_waiting(f, 3))
@@ -266,7 +267,7 @@ SERVER_TEST(no_more_wait_than_may, open_waiting(f, 3))
         ck_assert_ptr_null(strstr(a.head, "Preference-Applied"));
         (void)close(fd);
     }
-    ask_once(f, POST("q"), 201); /* each that ends makes space for one */
+    fetch_once(f, POST("q"), 201); /* each that ends makes space for one */
     expect_code(fds[0], 201);
     say(fds[0], WAITING);
     expect_silence(f, fds[0]);
@@ -280,17 +281,17 @@ SERVER_TEST(no_more_wait_than_may, open_waiting(f, 3))
         say(fds[i], WAITING);
         expect_silence(f, fds[i]);
     }
-    ask_once(f, WAITING, 204);
+    fetch_once(f, WAITING, 204);
     for (int i = 0; i < 3; i++)
         (void)close(fds[i]);
 }
 
 SERVER_TEST(with_a_limit_of_zero_no_request_waits, open_waiting(f, 0))
 {
-    ask_once(f, WAITING, 204);
-    ask_once(f, WAITING_POP, 200);
-    ask_once(f, POST("q"), 201);
-    ask_once(f, WAITING, 201);
+    fetch_once(f, WAITING, 204);
+    fetch_once(f, WAITING_POP, 200);
+    fetch_once(f, POST("q"), 201);
+    fetch_once(f, WAITING, 201);
 }
 
 START_TEST(a_drain_ends_all_waiters)
@@ -339,7 +340,7 @@ SERVER_TEST(thousands_of_disconnecting_waiters_leave_nothing_behind, open_waitin
         for (int i = 0; i < CROWD; i++)
             fds[i] = begin(f, i % 3 == 0 ? WAITING_POP : WAITING);
         expect_silence(f, fds[CROWD - 1]);
-        ask_once(f, WAITING, 204); /* all of them wait */
+        fetch_once(f, WAITING, 204); /* all of them wait */
         for (int i = 0; i < CROWD; i++) {
             struct linger hard = {.l_onoff = i % 2};
 
@@ -356,7 +357,7 @@ SERVER_TEST(thousands_of_disconnecting_waiters_leave_nothing_behind, open_waitin
     }
     fds[0] = begin(f, WAITING); /* there is capacity again, and no waiter in front */
     expect_silence(f, fds[0]);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     end(fds[0], 201);
     ck_assert_uint_eq(stats_of(f).claimed, 1);
 }
@@ -379,7 +380,7 @@ SERVER_TEST(without_memory_to_wait_there_is_a_response, open_waiting(f, 50))
         }
         mem_fail_nth(f->mem, 0);
         if (recv(fd, &a.head, 1, MSG_PEEK | MSG_DONTWAIT) < 0) {
-            ask_once(f, POST("q"), 201);
+            fetch_once(f, POST("q"), 201);
             end(fd, 201);
             waited++;
         } else {
@@ -422,7 +423,7 @@ SERVER_TEST(a_long_polling_request_that_times_out_in_slices_gives_its_place_back
     slow_store_unshut(f->store);
     fd = begin(f, WAITING);
     expect_silence(f, fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     end(fd, 201);
 }
 
@@ -439,7 +440,7 @@ SERVER_TEST(a_client_that_hangs_up_in_slices_does_not_wait, open_slicing(f, 1))
     server_fixture_settle(f);
     fd = begin(f, WAITING); /* there is one place, and it is free again */
     expect_silence(f, fd);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     end(fd, 201);
 }
 
@@ -581,7 +582,7 @@ SERVER_TEST(a_response_with_an_older_lsn_does_not_wait_for_a_newer_one, open_log
     end(newer, 201);
 }
 
-SERVER_TEST(requests_behind_a_held_one_are_answered_behind_it, open_log(f))
+SERVER_TEST(requests_behind_a_suspended_one_get_their_responses_behind_it, open_log(f))
 {
     int fd;
 
@@ -602,7 +603,7 @@ SERVER_TEST(a_read_waits_for_what_it_saw_and_for_nothing_else, open_log(f))
 
     post = begin(f, POST("other"));
     expect_silence(f, post);
-    ask_once(f, STATS, 200); /* of a queue that does not exist */
+    fetch_once(f, STATS, 200); /* of a queue that does not exist */
     make_all_durable(f);
     end(post, 201);
     post = begin(f, POST("q"));
@@ -612,7 +613,7 @@ SERVER_TEST(a_read_waits_for_what_it_saw_and_for_nothing_else, open_log(f))
     make_all_durable(f);
     end(seen, 200);
     end(post, 201);
-    ask_once(f, STATS, 200); /* it is durable now */
+    fetch_once(f, STATS, 200); /* it is durable now */
 }
 
 SERVER_TEST(a_lost_response_is_not_sent, open_log(f))
@@ -719,7 +720,7 @@ SERVER_TEST(a_claim_for_a_disconnected_client_is_released, open_log(f))
     int fd;
 
     slow_store_make_durable(f->store, UINT64_MAX);
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     slow_store_make_durable(f->store, slow_store_lsn(f->store));
     fd = begin(f, CLAIM);
     expect_silence(f, fd);
@@ -788,7 +789,7 @@ START_TEST(a_claim_whose_response_a_shutdown_discards_counts_as_no_delivery)
 
     open_log(&f);
     slow_store_make_durable(f.store, UINT64_MAX);
-    ask_once(&f, POST("q"), 201);
+    fetch_once(&f, POST("q"), 201);
     make_all_durable(&f);
     fd = begin(&f, CLAIM);
     expect_silence(&f, fd);
@@ -875,7 +876,7 @@ hang_up_as_a_message_comes(const struct server_fixture *f)
     if (atomic_exchange(&at_clock, NULL) == NULL)
         return true;
     end(waiter_fd, 201);
-    ask_once(f, PURGE, 204);
+    fetch_once(f, PURGE, 204);
     return false;
 }
 
@@ -947,14 +948,14 @@ SERVER_TEST(others_are_served_while_one_waits_for_the_store, open_blocking(f, 0,
     fd = begin(f, POST("q"));
     slow_store_await(f->store, 1);
     for (int i = 0; i < 10; i++)
-        ask_once(f, HOME, 200);
+        fetch_once(f, HOME, 200);
     expect_silence(f, fd);
     slow_store_unshut(f->store);
     end(fd, 201);
     ck_assert_uint_eq(stats_of(f).total, 1);
 }
 
-SERVER_TEST(many_are_answered_at_once, open_blocking(f, 0, 0))
+SERVER_TEST(many_get_responses_at_once, open_blocking(f, 0, 0))
 {
     enum { CROWD = 100 };
     int fds[CROWD];
@@ -1012,7 +1013,7 @@ SERVER_TEST(a_request_that_waits_for_the_store_needs_no_thread, open_blocking(f,
     for (int i = 0; i < CROWD; i++)
         fds[i] = begin(f, POST("q"));
     slow_store_await(f->store, CROWD);
-    ask_once(f, HOME, 200);
+    fetch_once(f, HOME, 200);
     slow_store_let_one(f->store);
     slow_store_await(f->store, CROWD - 1);
     slow_store_unshut(f->store);
@@ -1061,7 +1062,7 @@ SERVER_TEST(a_request_without_a_free_fiber_is_refused_in_the_end, open_blocking(
     (void)close(fds[1]);
     slow_store_unshut(f->store);
     end(fds[0], 201);
-    ck_assert_uint_eq(stats_of(f).total, 1); /* what was refused has not happened */
+    ck_assert_uint_eq(stats_of(f).total, 1); /* refused requests have not happened */
 }
 
 SERVER_TEST(a_pipelined_request_follows_one_that_waits_for_the_store,
@@ -1104,7 +1105,7 @@ SERVER_TEST(a_claim_of_a_client_that_disconnected_meanwhile_is_released,
     struct store_batch shown = STORE_BATCH_INIT;
     int fd;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     slow_store_shut(f->store);
     fd = begin(f, CLAIM);
     slow_store_await(f->store, 1);
@@ -1126,7 +1127,7 @@ SERVER_TEST(a_claim_of_a_client_that_disconnected_meanwhile_is_released,
     store_batch_release(&shown);
 }
 
-SERVER_TEST(a_waiting_claim_asks_the_store_again_and_again, open_blocking(f, 0, 0))
+SERVER_TEST(a_waiting_claim_calls_the_store_again_and_again, open_blocking(f, 0, 0))
 {
     int fds[3];
 
@@ -1135,13 +1136,13 @@ SERVER_TEST(a_waiting_claim_asks_the_store_again_and_again, open_blocking(f, 0, 
         expect_silence(f, fds[i]);
     }
     for (int i = 0; i < 3; i++)
-        ask_once(f, POST("q"), 201);
+        fetch_once(f, POST("q"), 201);
     for (int i = 0; i < 3; i++)
         end(fds[i], 201);
     ck_assert_uint_eq(stats_of(f).claimed, 3);
 }
 
-SERVER_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed,
+SERVER_TEST(a_message_that_comes_during_a_call_of_the_store_is_not_missed,
             open_blocking(f, 0, 0))
 {
     int fd, post;
@@ -1167,16 +1168,17 @@ SERVER_TEST(time_and_deletions_end_the_waiting_too, open_blocking(f, 0, 0))
     for (int i = 0; i < 100 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0; i++)
         pass_s(f, 31); /* it may not have been in the wait queue yet when time went on */
     expect_code(fd, 204);
-    ask_once(f, MAKING, 201);
+    fetch_once(f, MAKING, 201);
     slow_store_shut(f->store);
     say(fd, WAITING);
     slow_store_await(f->store, 1);
     slow_store_unshut(f->store);
-    ask_once(f, STATS, 200);
+    fetch_once(f, STATS, 200);
     for (int i = 0; i < 1000 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
          i++) {
-        ask_once(f, DELETION, 204); /* it may not have been in the wait queue, likewise */
-        ask_once(f, MAKING, 201);
+        fetch_once(f, DELETION,
+                   204); /* it may not have been in the wait queue, likewise */
+        fetch_once(f, MAKING, 201);
     }
     end(fd, 204);
 }
@@ -1239,7 +1241,7 @@ LOOP_TEST(crowds_that_come_and_go_leave_nothing_behind, 2)
 
 /* ---------------------------------------------------------------------- admission */
 
-TEST_CASE("a Keystone that is asked who it is");
+TEST_CASE("Keystone");
 
 /* Requests with a token. */
 #define BY(token)       "X-Auth-Token: " token "\r\n"
@@ -1253,7 +1255,7 @@ TEST_CASE("a Keystone that is asked who it is");
         token) "Content-Length: 25\r\n\r\n{\"messages\":[{\"body\":1}]}"
 
 static void
-open_asking(struct server_fixture *f, size_t threads, size_t line)
+open_with_keystone(struct server_fixture *f, size_t threads, size_t line)
 {
     const struct server_fixture_options options = {.workers = 1,
                                                    .max_connections = 1000,
@@ -1264,18 +1266,18 @@ open_asking(struct server_fixture *f, size_t threads, size_t line)
     server_fixture_open_with(f, &options);
 }
 
-SERVER_TEST(a_caller_with_a_keystone_token_is_accepted, open_asking(f, 2, 10))
+SERVER_TEST(a_caller_with_a_keystone_token_is_accepted, open_with_keystone(f, 2, 10))
 {
     for (int i = 0; i < 3; i++) {
-        ask_once(f, HOME_BY("member@p"), 200);
-        ask_once(f, HOME_BY("member@other"), 403);
-        ask_once(f, HOME_BY("unknown"), 401);
-        ask_once(f, HOME, 401);
+        fetch_once(f, HOME_BY("member@p"), 200);
+        fetch_once(f, HOME_BY("member@other"), 403);
+        fetch_once(f, HOME_BY("unknown"), 401);
+        fetch_once(f, HOME, 401);
     }
-    ck_assert_uint_eq(fake_keystone_asked(&f->fake), 3);
+    ck_assert_uint_eq(fake_keystone_requests(&f->fake), 3);
 }
 
-SERVER_TEST(the_body_is_not_asked_for_while_keystone_is_asked, open_asking(f, 2, 10))
+SERVER_TEST(no_100_continue_is_sent_while_keystone_verifies, open_with_keystone(f, 2, 10))
 {
     int fd;
 
@@ -1290,16 +1292,16 @@ SERVER_TEST(the_body_is_not_asked_for_while_keystone_is_asked, open_asking(f, 2,
     expect_closed(fd);
 }
 
-SERVER_TEST(others_are_served_while_keystone_is_asked_about_one, open_asking(f, 2, 10))
+SERVER_TEST(others_are_served_while_keystone_verifies_one, open_with_keystone(f, 2, 10))
 {
     int fd;
 
-    ask_once(f, HOME_BY("member@p"), 200);
+    fetch_once(f, HOME_BY("member@p"), 200);
     fake_keystone_shut(&f->fake);
     fd = begin(f, POST_BY("admin@p"));
     fake_keystone_await(&f->fake, 1);
     for (int i = 0; i < 10; i++)
-        ask_once(f, HOME_BY("member@p"), 200);
+        fetch_once(f, HOME_BY("member@p"), 200);
     expect_silence(f, fd);
     ck_assert_uint_eq(stats_of(f).total, 0);
     fake_keystone_open(&f->fake);
@@ -1307,7 +1309,7 @@ SERVER_TEST(others_are_served_while_keystone_is_asked_about_one, open_asking(f, 
     ck_assert_uint_eq(stats_of(f).total, 1);
 }
 
-SERVER_TEST(a_crowd_with_one_token_is_asked_about_once, open_asking(f, 1, 1))
+SERVER_TEST(the_token_of_a_crowd_is_verified_once, open_with_keystone(f, 1, 1))
 {
     enum { CROWD = 200 };
     int fds[CROWD];
@@ -1322,11 +1324,11 @@ SERVER_TEST(a_crowd_with_one_token_is_asked_about_once, open_asking(f, 1, 1))
         expect_code(fds[i], 201);
         end(fds[i], 200);
     }
-    ck_assert_uint_eq(fake_keystone_asked(&f->fake), 1);
+    ck_assert_uint_eq(fake_keystone_requests(&f->fake), 1);
     ck_assert_uint_eq(stats_of(f).total, CROWD);
 }
 
-SERVER_TEST(one_token_too_many_has_to_come_later, open_asking(f, 1, 1))
+SERVER_TEST(one_token_too_many_has_to_come_later, open_with_keystone(f, 1, 1))
 {
     struct http_response a;
     int fds[2], fd;
@@ -1345,15 +1347,16 @@ SERVER_TEST(one_token_too_many_has_to_come_later, open_asking(f, 1, 1))
         end(fds[i], 201);
     say(fd, POST_BY("admin,member@p")); /* the connection is good */
     end(fd, 201);
-    ck_assert_uint_eq(stats_of(f).total, 3); /* what was refused has not happened */
+    ck_assert_uint_eq(stats_of(f).total, 3); /* refused requests have not happened */
 }
 
-SERVER_TEST(while_keystone_is_down_only_cached_tokens_are_accepted, open_asking(f, 2, 10))
+SERVER_TEST(while_keystone_is_down_only_cached_tokens_are_accepted,
+            open_with_keystone(f, 2, 10))
 {
     struct http_response a;
     int fd;
 
-    ask_once(f, HOME_BY("member@p"), 200);
+    fetch_once(f, HOME_BY("member@p"), 200);
     f->fake.status = ST_UNAVAILABLE;
     fd = begin(f, POST_BY("admin@p"));
     a = receive(fd);
@@ -1361,9 +1364,9 @@ SERVER_TEST(while_keystone_is_down_only_cached_tokens_are_accepted, open_asking(
     ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: 1\r\n"));
     ck_assert_ptr_nonnull(strstr(a.body, "claimd cannot reach the identity server"));
     (void)close(fd);
-    ask_once(f, HOME_BY("member@p"), 200);
+    fetch_once(f, HOME_BY("member@p"), 200);
     pass_s(f, 60);
-    ask_once(f, HOME_BY("member@p"), 503);
+    fetch_once(f, HOME_BY("member@p"), 503);
     ck_assert_uint_eq(stats_of(f).total, 0);
 }
 
@@ -1372,7 +1375,7 @@ START_TEST(a_request_of_a_disconnected_client_is_freed_after_verification)
     struct server_fixture f;
     int fd;
 
-    open_asking(&f, 2, 10);
+    open_with_keystone(&f, 2, 10);
     fake_keystone_shut(&f.fake);
     fd = begin(&f, POST_BY("member@p"));
     fake_keystone_await(&f.fake, 1);
@@ -1386,11 +1389,11 @@ START_TEST(a_request_of_a_disconnected_client_is_freed_after_verification)
 }
 
 SERVER_TEST(a_client_that_disconnects_during_verification_claims_nothing,
-            open_asking(f, 2, 10))
+            open_with_keystone(f, 2, 10))
 {
     static const char *const requests[] = {CLAIM_BY("member@p"), WAITING_BY("member@p")};
 
-    ask_once(f, POST_BY("admin@p"), 201);
+    fetch_once(f, POST_BY("admin@p"), 201);
     for (int i = 0; i < 2; i++) {
         int fd;
 
@@ -1407,11 +1410,11 @@ SERVER_TEST(a_client_that_disconnects_during_verification_claims_nothing,
         ck_assert_uint_eq(stats_of(f).claimed, 0);
         ck_assert_uint_eq(stats_of(f).total, 1);
         keystone_clear_cache(f->keystone);
-        ask_once(f, HOME_BY("admin@p"), 200);
+        fetch_once(f, HOME_BY("admin@p"), 200);
     }
 }
 
-SERVER_TEST(a_waiter_is_authorized_once, open_asking(f, 2, 10))
+SERVER_TEST(a_waiter_is_authorized_once, open_with_keystone(f, 2, 10))
 {
     int fd;
 
@@ -1424,13 +1427,13 @@ SERVER_TEST(a_waiter_is_authorized_once, open_asking(f, 2, 10))
     pass_s(f, 29);
     expect_silence(f, fd);
     f->fake.status = ST_OK;
-    ask_once(f, POST_BY("admin@p"), 201);
+    fetch_once(f, POST_BY("admin@p"), 201);
     end(fd, 201);
-    ck_assert_uint_eq(fake_keystone_asked(&f->fake), 2);
+    ck_assert_uint_eq(fake_keystone_requests(&f->fake), 2);
 }
 
 SERVER_TEST(a_pipelined_request_follows_one_that_waits_for_verification,
-            open_asking(f, 2, 10))
+            open_with_keystone(f, 2, 10))
 {
     int fd;
 
@@ -1451,7 +1454,7 @@ START_TEST(a_drain_waits_for_keystone)
     pthread_t drainer;
     int fds[4];
 
-    open_asking(&f, 2, 10);
+    open_with_keystone(&f, 2, 10);
     fake_keystone_shut(&f.fake);
     for (int i = 0; i < 3; i++)
         fds[i] = begin(&f, POST_BY("member@p"));
@@ -1484,7 +1487,7 @@ START_TEST(a_server_stopped_early_leaves_no_waiter)
     pthread_t cutter;
     int fds[2];
 
-    open_asking(&f, 1, 10);
+    open_with_keystone(&f, 1, 10);
     fake_keystone_shut(&f.fake);
     fds[0] = begin(&f, POST_BY("member@p"));
     fake_keystone_await(&f.fake, 1);
@@ -1532,13 +1535,13 @@ START_TEST(a_store_that_blocks_and_a_keystone_go_together)
     server_fixture_close(&f);
 }
 
-START_TEST(crowds_that_are_asked_about_leave_nothing_behind)
+START_TEST(verifications_of_crowds_leave_nothing_behind)
 {
     enum { ROUNDS = 10, CROWD = 100 };
     struct server_fixture f;
     int fds[CROWD];
 
-    open_asking(&f, 2, 2);
+    open_with_keystone(&f, 2, 2);
     for (int round = 0; round < ROUNDS; round++) {
         if (round % 2 == 0)
             fake_keystone_shut(&f.fake);

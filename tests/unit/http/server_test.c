@@ -54,7 +54,7 @@ SERVER_TEST(without_any_memory_it_says_so_and_recovers, server_fixture_open(f, 2
 
 /* Sends a request and reads what comes, until the end or only the first piece of it. */
 static void
-ask(int fd, const char *request, bool to_the_end)
+fetch(int fd, const char *request, bool to_the_end)
 {
     char response[2048];
 
@@ -72,7 +72,7 @@ SERVER_TEST(a_connection_that_is_gone_gets_no_events_of_its_socket,
     pid_t child;
 
     fd = server_fixture_dial(f);
-    ask(fd, "GET / HTTP/1.1\r\nHost: test\r\n\r\n", false);
+    fetch(fd, "GET / HTTP/1.1\r\nHost: test\r\n\r\n", false);
     /* A child with copies of all descriptors: what the server closes stays open. */
     ck_assert_int_eq(pipe(pipe_fds), 0);
     child = fork();
@@ -83,7 +83,7 @@ SERVER_TEST(a_connection_that_is_gone_gets_no_events_of_its_socket,
         _exit(read(pipe_fds[0], &status, 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     }
     ck_assert_int_gt(child, 0);
-    ask(fd, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n", true);
+    fetch(fd, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n", true);
     ck_assert_int_eq(close(fd), 0); /* an event on the server's half */
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(server_fixture_post(f), 201);
@@ -133,7 +133,7 @@ START_TEST(stopping_twice_ends_the_drain)
 
     server_fixture_open(&f, 2);
     fd = server_fixture_dial(&f);
-    ask(fd, request, false); /* 100: it is under way */
+    fetch(fd, request, false); /* 100: it is under way */
     server_stop(f.server);
     ck_assert_int_eq(pthread_join(f.acceptor, NULL), 0);
     server_stop(f.server);

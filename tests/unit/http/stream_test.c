@@ -61,7 +61,7 @@ SERVER_TEST(a_stream_has_an_event_each_second, open_waiting(f, 10))
 {
     int fd;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     fd = begin_stream(f);
     expect_silence(f, fd);
     ck_assert_int_eq(parked_requests(f, "stream"), 1);
@@ -92,7 +92,7 @@ SERVER_TEST(a_stream_over_http_1_0_has_an_event_each_second, open_waiting(f, 10)
     struct http_response a;
     int fd;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     fd = begin(f, STREAM_OF("1.0"));
     a = receive(fd);
     ck_assert_int_eq(a.code, 200);
@@ -103,7 +103,7 @@ SERVER_TEST(a_stream_over_http_1_0_has_an_event_each_second, open_waiting(f, 10)
         pass_s(f, 1);
         receive_text(fd, NO_CLAIMS);
     }
-    ask_once(f, DELETION, 204);
+    fetch_once(f, DELETION, 204);
     pass_s(f, 1);
     receive_text(fd, "event: end\ndata: {\"title\":\"Not found\","
                      "\"description\":\"queue q does not exist\"}\n\n");
@@ -114,9 +114,9 @@ SERVER_TEST(the_last_event_of_a_stream_is_an_error, open_waiting(f, 10))
 {
     int fd;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     fd = begin_stream(f);
-    ask_once(f, DELETION, 204);
+    fetch_once(f, DELETION, 204);
     pass_s(f, 1);
     ck_event(fd, "event: end\ndata: {\"title\":\"Not found\","
                  "\"description\":\"queue q does not exist\"}\n\n");
@@ -130,7 +130,7 @@ SERVER_TEST(a_stream_counts_as_a_waiter_until_it_ends, open_waiting(f, 1))
     struct http_response a;
     int fd, other;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     fd = begin_stream(f);
     other = begin(f, STREAM);
     a = receive(other);
@@ -146,7 +146,7 @@ SERVER_TEST(a_stream_ends_if_the_client_hangs_up, open_waiting(f, 10))
 {
     int fd;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     fd = begin_stream(f);
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
     server_fixture_settle(f);
@@ -161,7 +161,7 @@ SERVER_TEST(an_endless_stream_needs_no_further_memory, open_waiting(f, 10))
     size_t used;
     int fd;
 
-    ask_once(f, POST("q"), 201);
+    fetch_once(f, POST("q"), 201);
     fd = begin_stream(f);
     used = mem_used(f->mem);
     for (int i = 0; i < 1000; i++) {
@@ -178,7 +178,7 @@ START_TEST(a_drain_ends_all_streams)
     int fds[5];
 
     open_waiting(&f, 20);
-    ask_once(&f, POST("q"), 201);
+    fetch_once(&f, POST("q"), 201);
     for (int i = 0; i < 5; i++)
         fds[i] = begin_stream(&f);
     server_fixture_close(&f);

@@ -10,7 +10,7 @@
 #define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
 #define PARENT "00f067aa0ba902b7"
 
-START_TEST(a_foreign_id_is_taken_if_it_can_stand_in_a_log)
+START_TEST(an_id_of_a_client_is_used_if_it_is_valid_in_a_log)
 {
     char longest[TRACE_ID_MAX + 2];
 

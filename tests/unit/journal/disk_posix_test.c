@@ -1,4 +1,4 @@
-/* What the real disk does with the real system, and with one that fails on purpose. */
+/* The real disk with the real system, and with one that fails on purpose. */
 #include "claimd/journal/disk.h"
 
 #include "support/disk_fixture.h"
@@ -22,7 +22,7 @@
 
 /* ------------------------------------------------------------------ the system */
 
-/* What the calls of the sources do instead of what they should (linked so by CMake). */
+/* Replacements for system calls (linked so by CMake). They fail when the test says so. */
 static struct {
     int interrupted;   /* so many of the next calls are, by a signal */
     int open_error;    /* of openat(); 0: none */
@@ -475,7 +475,7 @@ START_TEST(another_process_has_the_lock)
 
 /* ------------------------------------------------------------------ space */
 
-REAL_CASE("room");
+REAL_CASE("space");
 
 static uint64_t
 bytes_taken(const char *name)

@@ -148,7 +148,7 @@ DISK_TEST(random_writes_leave_what_a_plain_array_has)
     disk_close(f->d, file);
 }
 
-DISK_CASE("room");
+DISK_CASE("space");
 
 DISK_TEST(an_allocated_file_has_its_size_and_its_zeros)
 {
@@ -199,7 +199,7 @@ DISK_TEST(zeros_behind_an_end_can_be_given_back)
     disk_close(f->d, file);
 }
 
-DISK_TEST(there_is_room)
+DISK_TEST(the_disk_reports_its_free_space)
 {
     uint64_t bytes = 0;
 
@@ -446,7 +446,7 @@ write_nothing(struct disk *d, struct disk_file *file, uint64_t offset, const voi
     return 0;
 }
 
-START_TEST(a_disk_that_writes_nothing_and_says_nothing_is_not_asked_for_ever)
+START_TEST(a_disk_that_writes_nothing_without_an_error_fails)
 {
     static const struct disk_vtable ops = {.write = write_nothing};
     struct disk d = {&ops};

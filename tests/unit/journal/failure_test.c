@@ -16,7 +16,7 @@ enum { SEGMENT = 64 * 1024 };
 
 /* ------------------------------------------------------------------ the system */
 
-/* What malloc(), calloc() and realloc() do (linked so by CMake). */
+/* Replacements for malloc(), calloc() and realloc() (linked so by CMake). */
 static struct {
     bool armed;
     bool from_then_on; /* all that follow fail as well */
@@ -162,7 +162,7 @@ open_aside(struct sim_disk *sd)
 
 /* ------------------------------------------------------------------ deeds */
 
-/* What is done with a journal, and what came of it. */
+/* Operations on a journal, and their results. */
 struct deed {
     struct sim_disk *disk, *other; /* the journal's; an empty one */
     uint64_t seed;

@@ -23,7 +23,7 @@ struct world {
     char error[JOURNAL_ERROR_CAP];
 };
 
-/* What the eyes have seen. */
+/* The records and errors that the inspection reported. */
 struct seen {
     struct journal_callbacks eyes;
     struct journal_findings found;
@@ -731,7 +731,7 @@ spoil(struct world *w, const struct names *names, struct random *dice)
     }
 }
 
-/* Whatever has happened to it, what is left is a journal that starts. */
+/* After any damage, the rest is a journal that starts. */
 LOOP_TEST(a_salvaged_journal_starts, 100)
 {
     struct random dice;
@@ -795,8 +795,8 @@ work(void *arg)
     } while (metrics.checkpoints == checkpoints);
 }
 
-/* Whatever happens meanwhile, what was there before is in the copy, and the copy
- * starts. */
+/* The copy contains all records from before it began, whatever is written meanwhile, and
+ * the copy starts. */
 LOOP_TEST(a_journal_is_copied_while_it_is_written_and_checkpointed, 6)
 {
     struct journal_backup_result made;

@@ -35,7 +35,7 @@ failed(void *arg, const char *text, int error)
     w->failures++;
 }
 
-/* A process begins with this journal. What it says is left in w->error. */
+/* A process begins with this journal. Its error is left in w->error. */
 static enum status
 begin(struct world *w, const struct journal_config *config)
 {
@@ -320,7 +320,7 @@ keep_and_unlink(struct disk *d, const char *name)
     return unlinking.real->unlink(d, name);
 }
 
-/* Whatever else a power cut takes then: the checkpoint without its end is not enough. */
+/* A checkpoint without its end is not enough, after any power cut. */
 START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
 {
     struct journal_metrics metrics;
@@ -588,7 +588,7 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     ck_assert_status(st, ST_FULL);
     ck_assert_uint_eq(w.failures, 0);
     ck_assert_status(store_apply(w.f.store, &op, &w.f.queue, &record, 1), ST_FULL);
-    ck_assert_status(delete_free(&w.f, 1), ST_OK); /* what gives back goes on */
+    ck_assert_status(delete_free(&w.f, 1), ST_OK); /* deletions go on */
     commit_all(&w);
     sim_disk_set_space(w.disk, SIM_NO_LIMIT);
     ck_assert_status(delete_free(&w.f, 1), ST_OK);
@@ -978,7 +978,7 @@ START_TEST(a_flush_wakes_the_committer)
     close_world(&w);
 }
 
-START_TEST(time_goes_on_from_the_log_and_is_not_believed_when_it_leaps)
+START_TEST(time_goes_on_from_the_log_and_a_leap_is_ignored)
 {
     struct world w;
 

@@ -1,5 +1,5 @@
-/* What a recovery tells of itself, with a stopwatch that moves with each change it
- * replays. */
+/* The progress that a recovery reports, with a stopwatch that moves with each change
+ * that it replays. */
 #include "claimd/ds/list.h"
 #include "claimd/journal/journal.h"
 
@@ -145,7 +145,7 @@ close_world(struct world *w)
     sim_disk_free(w->disk);
 }
 
-START_TEST(it_tells_how_far_it_has_come_once_a_second)
+START_TEST(a_replay_reports_its_progress_once_a_second)
 {
     uint64_t of_bytes;
     struct world w;

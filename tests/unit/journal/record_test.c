@@ -308,7 +308,7 @@ same_subscription(enum store_change_kind kind, const struct store_subscription_r
     ck_assert_int_eq(a->ttl_s, b->ttl_s);
 }
 
-/* What the kind has besides messages. */
+/* The fields of the kind besides messages. */
 static void
 same_fixed(const struct store_change *a, const struct store_change *b)
 {
@@ -434,7 +434,7 @@ START_TEST(a_record_is_where_it_is)
     image = write_sample(&s);
     odd = allocate(image.len + 9);
     memcpy(odd + 1, image.bytes, image.len);
-    memset(odd + 1 + image.len, 0xff, 8); /* what is behind it is not its */
+    memset(odd + 1 + image.len, 0xff, 8); /* the bytes behind it are not its */
     ck_assert_status(record_read(odd + 1, image.len + 8, &record), ST_OK);
     same_fixed(&s.change, &record.change);
     same_messages(s.change, &record);
@@ -509,9 +509,9 @@ START_TEST(a_mark_is_read)
     }
 }
 
-/* ---------------------------------------------------------------- what is not logged */
+/* ---------------------------------------------------------- changes without a record */
 
-/* What is left in the log of a kind; NULL: nothing. */
+/* The change that the log has of a kind; NULL: none. */
 static const char *
 logged_as(enum store_change_kind kind, bool transient, bool target_transient)
 {
@@ -577,7 +577,7 @@ START_TEST(a_deletion_by_a_move_names_the_numbers_of_the_source)
     free(image.bytes);
 }
 
-/* ----------------------------------------------------------------- what is no record */
+/* ------------------------------------------------------------------ invalid records */
 
 /* Reads bytes that end with their memory. */
 static enum status
@@ -739,7 +739,7 @@ write_again(const struct record *record)
     return write_change(&copy.change, texts_of(record));
 }
 
-/* What was read can be written, and is the same when it is read again. */
+/* A change that was read can be written, and is the same when it is read again. */
 static void
 expect_well_formed(const struct record *record)
 {

@@ -168,7 +168,7 @@ START_TEST(the_same_story_gives_the_same_bytes)
 
 TEST_CASE("bytes");
 
-/* What was seen of a journal. */
+/* The contents of a journal. */
 struct seen {
     size_t types[RECORD_TYPES], marks[MARK_CLOSED + 1];
     size_t seals, frames;

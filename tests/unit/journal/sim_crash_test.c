@@ -1,5 +1,5 @@
-/* What a crash leaves of the simulated disk, over many seeds: each outcome that is
- * promised, and none that is not. */
+/* The simulated disk after a crash, over many seeds: each outcome that is promised, and
+ * none that is not. */
 #include "support/random.h"
 #include "support/sim_disk.h"
 #include "support/sim_fixture.h"
@@ -12,7 +12,7 @@ TEST_CASE("sectors at a crash");
 
 enum { SECTORS = 24, SECTOR = 512, VERSIONS = 40 };
 
-/* What each sector was since it was durable; the first is what is durable. */
+/* The contents of each sector since it was durable; the first ones are durable. */
 struct versions {
     uint8_t bytes[SECTORS][VERSIONS][SECTOR];
     unsigned count[SECTORS];
@@ -121,7 +121,7 @@ START_TEST(a_sector_is_as_it_was_after_any_of_its_writes_and_what_was_synced_sta
         found = sim_disk_get(sd, "a", &len);
         ck_assert_uint_eq(len, SECTORS * SECTOR);
         judge(&v, found, &tally);
-        sim_disk_crash_losing_all(sd); /* what a crash has left is durable */
+        sim_disk_crash_losing_all(sd); /* the contents after a crash are durable */
         again = sim_disk_get(sd, "a", &len);
         ck_assert_mem_eq(again, found, SECTORS * SECTOR);
         free(again);

@@ -1,7 +1,6 @@
 /*
- * What the simulated disk does when processes end and when something is wrong; that it
- * is a disk at all is tested by disk_test.c, what a crash leaves of it by
- * sim_crash_test.c.
+ * The simulated disk when processes end and when operations fail. disk_test.c tests the
+ * contract of a disk, and sim_crash_test.c the contents after a crash.
  */
 #include "support/sim_disk.h"
 
@@ -242,9 +241,9 @@ START_TEST(names_whose_sync_failed_may_never_be_durable)
     ck_assert_int_gt(kept, SEEDS / 10);
 }
 
-/* -------------------------------------------------------------- what else goes wrong */
+/* ------------------------------------------------------------------ other faults */
 
-SIM_CASE("what goes wrong");
+SIM_CASE("faults");
 
 START_TEST(when_the_disk_is_full_what_has_space_goes_on)
 {
@@ -262,7 +261,7 @@ START_TEST(when_the_disk_is_full_what_has_space_goes_on)
     ck_assert_int_eq(disk_allocate(d, other, 60), 0);
     write_at(d, file, 996, "text");
     ck_assert_int_eq(d->vtable->write(d, other, 58, buf, sizeof(buf), &done), 0);
-    ck_assert_uint_eq(done, 42); /* what fits */
+    ck_assert_uint_eq(done, 42); /* the bytes that fit */
     ck_assert_int_eq(disk_write(d, other, 100, "x", 1), ENOSPC);
     ck_assert_int_eq(disk_write(d, file, 998, "text", 4), ENOSPC);
     expect_at(d, file, 996, "tete");
@@ -411,14 +410,14 @@ START_TEST(rot_is_read_from_what_is_durable)
     file = open_file(d, "a", DISK_WRITE);
     write_at(d, file, 0, "xyz");
     sim_disk_flip(sd, "a", 2, 7);
-    ck_assert(has_text("a", "xyz")); /* what is below is not seen yet */
+    ck_assert(has_text("a", "xyz")); /* the write below is not seen yet */
     sim_disk_crash_losing_all(sd);
     ck_assert(has_text("a", "ac\xe3"));
 }
 
-/* ------------------------------------------------------------------ what is there */
+/* ------------------------------------------------------------------ contents */
 
-SIM_CASE("what is there");
+SIM_CASE("contents");
 
 START_TEST(files_and_bytes_are_counted)
 {

@@ -172,7 +172,7 @@ START_TEST(without_a_new_boot_the_wall_clock_may_be_set_while_the_process_is_dow
     }
 }
 
-START_TEST(after_a_new_boot_the_wall_clock_tells_how_long_the_process_was_down)
+START_TEST(after_a_new_boot_the_wall_clock_shows_how_long_the_process_was_down)
 {
     struct machine m;
 

@@ -143,7 +143,7 @@ START_TEST(values_that_are_no_time_or_process_are_refused)
         ck_assert_int_eq(w.check_ms, 0);
     }
     ck_assert(!watchdog_init(&w, "1000000", "init", SELF));
-    ck_assert(watchdog_init(&w, "1000000", NULL, SELF)); /* whoever it is */
+    ck_assert(watchdog_init(&w, "1000000", NULL, SELF)); /* for any process */
     ck_assert_int_eq(w.check_ms, 500);
     ck_assert(watchdog_init(&w, "1", "42", SELF));
     ck_assert_int_eq(w.check_ms, 1);
@@ -190,7 +190,7 @@ START_TEST(a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is)
     server_fixture_open_with(&f, &options);
     f.store->blocks = false; /* it does, and no_supervisor has told the worker */
     (void)server_check(&w, &receiver.supervisor, f.server);
-    await_round(&f); /* no_supervisor asks for anything: they were woken for this */
+    await_round(&f); /* no_supervisor needs a notification: they were woken for this */
     slow_store_shut(f.store);
     ck_assert_int_eq(pthread_create(&client, NULL, post_one, &f), 0);
     slow_store_await(f.store, 1);

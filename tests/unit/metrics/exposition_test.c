@@ -33,20 +33,20 @@ ck_text(const char *expected)
 }
 
 static const struct family age = {"age_seconds", FAMILY_GAUGE, "seconds", "How old."};
-static const struct family build = {"build", FAMILY_INFO, NULL, "What it is."};
+static const struct family build = {"build", FAMILY_INFO, NULL, "The build."};
 static const struct family took = {"took_seconds", FAMILY_HISTOGRAM, "seconds", "Long."};
 
 TEST_CASE("exposition", .setup = open_text, .teardown = close_text);
 
 START_TEST(a_counter_ends_in_total)
 {
-    metric_write(&x, FAMILY_COUNTER, "posted", NULL, "What was posted.", 7, 0);
-    ck_text("# HELP posted_total What was posted.\n# TYPE posted_total counter\n"
+    metric_write(&x, FAMILY_COUNTER, "posted", NULL, "Posted messages.", 7, 0);
+    ck_text("# HELP posted_total Posted messages.\n# TYPE posted_total counter\n"
             "posted_total 7\n");
     exposition_begin(&x, &out, EXPOSITION_OPENMETRICS);
-    metric_write(&x, FAMILY_COUNTER, "posted", NULL, "What was posted.", 7, 0);
+    metric_write(&x, FAMILY_COUNTER, "posted", NULL, "Posted messages.", 7, 0);
     exposition_end(&x);
-    ck_text("# HELP posted What was posted.\n# TYPE posted counter\n"
+    ck_text("# HELP posted Posted messages.\n# TYPE posted counter\n"
             "posted_total 7\n# EOF\n");
 }
 
@@ -72,11 +72,11 @@ START_TEST(an_info_is_a_gauge_where_there_is_none)
 
     exposition_family(&x, &build);
     exposition_sample(&x, &version, 1, 1);
-    ck_text("# HELP build_info What it is.\n# TYPE build_info gauge\n"
+    ck_text("# HELP build_info The build.\n# TYPE build_info gauge\n"
             "build_info{version=\"1\"} 1\n");
     exposition_begin(&x, &out, EXPOSITION_OPENMETRICS);
     exposition_family(&x, &build);
-    ck_text("# HELP build What it is.\n# TYPE build info\n");
+    ck_text("# HELP build The build.\n# TYPE build info\n");
 }
 
 START_TEST(labels_are_escaped)
@@ -94,7 +94,7 @@ START_TEST(labels_are_escaped)
         "c=\"\"} 1\n");
 }
 
-/* What stands there for a label's value. */
+/* The text for a label's value. */
 static const char *
 shown(const char *value, size_t len)
 {

@@ -32,7 +32,7 @@ START_TEST(a_message_has_its_body_as_it_was_posted)
                    "\"Message_Type\":\"Notification\"}");
 }
 
-START_TEST(a_template_has_it_wherever_it_asks_for_it)
+START_TEST(a_template_has_the_body_at_each_placeholder)
 {
     document_fill(&f.out, bytes_str("{\\\"text\\\": \\\"$zaqar_message$\\\"}"),
                   bytes_str("{\"body\":1}"));

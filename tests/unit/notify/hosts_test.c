@@ -137,7 +137,7 @@ START_TEST(those_that_never_responded_leave_a_quarter)
     empty(quick);
 }
 
-START_TEST(lines_are_short_and_served_in_turns)
+START_TEST(queues_of_hosts_are_short_and_served_in_turns)
 {
     struct list links[2][HOST_QUEUE_MOST], more = {NULL, NULL};
     struct host *host[2], *next;
@@ -190,7 +190,7 @@ START_TEST(a_host_that_backed_off_is_retried_when_its_turn_is_likely)
     host_end(&f.hosts, named("h", 0), 1, true);
 }
 
-START_TEST(the_lines_have_an_end_together)
+START_TEST(the_queues_of_all_hosts_have_a_common_limit)
 {
     struct list links[QUEUED_MOST], more = {NULL, NULL};
     struct host *host;

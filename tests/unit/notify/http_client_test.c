@@ -5,11 +5,11 @@
 
 #include <stdarg.h>
 
-/* What was set of the authorities that are trusted; stands in for a handle. */
+/* The options for trusted authorities; stands in for a handle. */
 struct curl_options {
     const char *file, *folder;
     bool file_set, folder_set;
-    CURLcode about_cache; /* what CURLOPT_CA_CACHE_TIMEOUT gets */
+    CURLcode about_cache; /* of CURLOPT_CA_CACHE_TIMEOUT */
 };
 
 static CURLcode
@@ -51,7 +51,7 @@ pack(const char *ca)
     return options;
 }
 
-/* libcurl reads a folder beside the file, unless it is asked that there is none. */
+/* libcurl reads a folder beside the file, unless an option says that there is none. */
 START_TEST(authorities_of_a_file_are_trusted_without_those_of_the_system)
 {
     struct curl_options options = pack("/ca.pem");

@@ -126,7 +126,7 @@ expect(struct feed_result notification, enum store_outcome outcome, int64_t wait
         ck_assert_int_eq(notification.again_ms - clock_now_ms(&f.clock), wait_ms);
 }
 
-/* What comes of one message to this path. */
+/* The outcome of one message to this path. */
 static void
 expect_of(const char *path, enum store_outcome outcome, int64_t wait_ms)
 {
@@ -486,7 +486,7 @@ START_TEST(a_dropped_message_is_never_sent)
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
 
-START_TEST(a_store_that_fails_is_asked_again)
+START_TEST(a_failed_call_of_the_store_is_repeated)
 {
     feed_store_fail(f.store, 2, ST_NO_MEMORY);
     begin();
@@ -495,7 +495,7 @@ START_TEST(a_store_that_fails_is_asked_again)
     expect_of("/status/200", STORE_OUTCOME_DELIVERED, 0);
 }
 
-NOTIFY_CASE("room");
+NOTIFY_CASE("space");
 
 START_TEST(a_silent_subscriber_delays_no_other)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static _Atomic size_t asked;
+static _Atomic size_t loads;
 
 void *__wrap_dlopen(const char *name, int flags);
 char *__wrap_dlerror(void);
@@ -20,7 +20,7 @@ void *
 __wrap_dlopen(const char *name, int flags)
 {
     (void)name, (void)flags;
-    atomic_fetch_add(&asked, 1);
+    atomic_fetch_add(&loads, 1);
     return NULL;
 }
 
@@ -69,7 +69,7 @@ START_TEST(it_is_said_once_and_deliveries_wait)
     config.store = feed_store_open(&clock);
     config.store_log = feed_store_log(config.store);
     ck_assert_int_eq(notify_open(&config, &notify), ST_OK);
-    ck_assert_uint_eq(atomic_load(&asked), 0); /* nothing is due, so nothing is loaded */
+    ck_assert_uint_eq(atomic_load(&loads), 0); /* nothing is due, so nothing is loaded */
     which = feed_store_add(config.store, &d);
     for (size_t times = 1; times <= 3; times++) {
         notification = feed_store_await(config.store, which, times);

@@ -85,9 +85,9 @@ close_nodes(void)
     mem_destroy(mem);
 }
 
-/* Asks about slot 42; *number is what was answered, 0 if nothing was. */
+/* Sends a request for slot 42. *number is the response, 0 without one. */
 static enum status
-ask_for(bool changes, long long *number)
+fetch(bool changes, long long *number)
 {
     struct cluster_request request = {.slot = 42,
                                       .function = BYTES_LIT("script"),
@@ -110,18 +110,18 @@ ask_for(bool changes, long long *number)
 static void
 expect(bool changes, enum status status, long long number)
 {
-    long long answered;
-    enum status st = ask_for(changes, &answered);
+    long long response;
+    enum status st = fetch(changes, &response);
 
     ck_assert_msg(st == status, "%s instead of %s", status_name(st), status_name(status));
-    ck_assert_int_eq(answered, number);
+    ck_assert_int_eq(response, number);
     for (int i = 0; i < 2; i++)
         fake_redis_done(&nodes[i]);
 }
 
 TEST_CASE("redirections", .setup = open_without_replicas, .teardown = close_nodes);
 
-START_TEST(a_slot_that_has_moved_is_asked_for_there_from_then_on)
+START_TEST(requests_for_a_moved_slot_go_to_the_new_node)
 {
     static const struct fake_response first[] = {{"FCALL script 0", moved}, {NULL, NULL}};
     static const struct fake_response second[] = {
@@ -130,13 +130,13 @@ START_TEST(a_slot_that_has_moved_is_asked_for_there_from_then_on)
 
     fake_redis_play(&nodes[0], first);
     fake_redis_play(&nodes[1], second);
-    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    ck_assert_int_eq(fetch(true, &number), ST_OK);
     ck_assert_int_eq(number, 7);
     expect(true, ST_OK, 8);
     ck_assert_uint_eq(atomic_load(&cluster.metrics.redirections), 1);
 }
 
-START_TEST(a_slot_that_is_moving_is_asked_for_once_at_the_other_node)
+START_TEST(a_request_for_a_moving_slot_goes_to_the_other_node_once)
 {
     static const struct fake_response first[] = {
         {"FCALL", ask}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
@@ -146,7 +146,7 @@ START_TEST(a_slot_that_is_moving_is_asked_for_once_at_the_other_node)
 
     fake_redis_play(&nodes[0], first);
     fake_redis_play(&nodes[1], second);
-    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    ck_assert_int_eq(fetch(true, &number), ST_OK);
     ck_assert_int_eq(number, 7);
     expect(true, ST_OK, 8);
 }
@@ -163,7 +163,7 @@ START_TEST(a_node_without_the_library_gets_it)
     expect(true, ST_OK, 7);
 }
 
-START_TEST(a_node_that_got_the_library_meanwhile_is_asked_again)
+START_TEST(a_request_is_repeated_after_another_client_loaded_the_library)
 {
     static const struct fake_response first[] = {
         {"FCALL", "-ERR Function not found\r\n"},
@@ -192,7 +192,7 @@ START_TEST(a_node_that_takes_no_library_is_a_response)
     expect(true, ST_UNAVAILABLE, 0);
 }
 
-START_TEST(a_node_that_hangs_up_at_the_library_is_asked_again)
+START_TEST(a_request_is_repeated_after_a_hang_up_at_the_library)
 {
     static const struct fake_response first[] = {{"FCALL", "-ERR Function not found\r\n"},
                                                  {"FUNCTION", NULL},
@@ -213,12 +213,12 @@ START_TEST(two_nodes_that_send_to_each_other_are_no_loop_for_ever)
     snprintf(back, sizeof(back), "-MOVED 42 127.0.0.1:%u\r\n", nodes[0].port);
     cluster.config.patience_ms = 10;
     for (int i = 0; i < 63; i++) {
-        here[i] = (struct fake_response){"", moved}; /* whatever it is asked */
+        here[i] = (struct fake_response){"", moved}; /* to any command */
         there[i] = (struct fake_response){"", back};
     }
     fake_redis_play(&nodes[0], here);
     fake_redis_play(&nodes[1], there);
-    ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
+    ck_assert_int_eq(fetch(true, &number), ST_UNAVAILABLE);
 }
 
 TEST_CASE("bad days", .setup = open_without_replicas, .teardown = close_nodes);
@@ -244,7 +244,7 @@ LOOP_TEST(a_temporary_error_is_retried, sizeof(passing) / sizeof(passing[0]))
     expect(true, ST_OK, 7);
 }
 
-START_TEST(patience_ends)
+START_TEST(retries_of_a_temporary_error_end)
 {
     static struct fake_response script[64];
     long long number;
@@ -253,7 +253,7 @@ START_TEST(patience_ends)
     for (int i = 0; i < 63; i++)
         script[i] = (struct fake_response){"", "-CLUSTERDOWN Hash slot not served\r\n"};
     fake_redis_play(&nodes[0], script);
-    ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
+    ck_assert_int_eq(fetch(true, &number), ST_UNAVAILABLE);
 }
 
 START_TEST(a_redis_without_memory_refuses)
@@ -300,7 +300,7 @@ START_TEST(a_connection_with_a_surplus_response_is_replaced)
     long long number;
 
     fake_redis_play(&nodes[0], script);
-    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    ck_assert_int_eq(fetch(true, &number), ST_OK);
     ck_assert_int_eq(number, 7);
     ck_assert_int_eq(warnings, 1);
     expect(true, ST_OK, 8);
@@ -325,7 +325,7 @@ START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
     long long number;
 
     fake_redis_play(&nodes[0], script);
-    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    ck_assert_int_eq(fetch(true, &number), ST_OK);
     fake_redis_hang_up(&nodes[0]);
     expect(true, ST_OK, 8);
     ck_assert_uint_eq(atomic_load(&cluster.metrics.connections),
@@ -339,18 +339,18 @@ START_TEST(a_node_that_does_not_response_is_left_alone)
     long long number;
 
     cluster.config.link.response_ms = 1;
-    cluster.config.refresh_ms = 60000; /* no other node is asked */
+    cluster.config.refresh_ms = 60000; /* no other node gets a request */
     fake_redis_play(&nodes[0], script);
     fake_redis_hold(&nodes[0], true);
-    ck_assert_int_eq(ask_for(true, &number), ST_UNCONFIRMED);
+    ck_assert_int_eq(fetch(true, &number), ST_UNCONFIRMED);
     ck_assert_int_ne(atomic_load(&cluster.wire.hung_ns[0]), 0);
     atomic_store(&cluster.wire.hung_ns[0], INT64_MAX / 2); /* no second passes */
-    ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
+    ck_assert_int_eq(fetch(true, &number), ST_UNAVAILABLE);
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1);
     wire_note_response(&cluster.wire, 0); /* as if a second had passed */
     cluster.config.link.response_ms = 5000;
     fake_redis_hold(&nodes[0], false);
-    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    ck_assert_int_eq(fetch(true, &number), ST_OK);
     ck_assert_int_eq(number, 7);
 }
 
@@ -404,60 +404,60 @@ START_TEST(a_refused_write_is_not_waited_for_again)
 TEST_CASE("together", .setup = open_with_replica, .teardown = close_nodes);
 
 /* A request in a fiber. */
-struct asker {
+struct caller {
     struct fiber *fiber;
     sem_t woken;
     enum status status;
     long long number;
 };
 
-enum { ASKERS = 3 };
-static struct asker askers[ASKERS];
+enum { CALLERS = 3 };
+static struct caller callers[CALLERS];
 static struct fiber_pool fibers;
 
 static void
-ask_there(void *arg)
+fetch_there(void *arg)
 {
-    struct asker *a = arg;
+    struct caller *a = arg;
 
-    a->status = ask_for(true, &a->number);
+    a->status = fetch(true, &a->number);
 }
 
 static void
 note_waking(void *arg)
 {
-    (void)sem_post(&((struct asker *)arg)->woken);
+    (void)sem_post(&((struct caller *)arg)->woken);
 }
 
-/* The first one asks alone; the others while its response is on its way. Then all go
+/* The first one sends alone, the others while its response is on its way. Then all go
  * on. */
 static void
-ask_together(const struct fake_response *script)
+fetch_together(const struct fake_response *script)
 {
     static const struct fake_response before[] = {
         {"FCALL", ":1\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
     long long number;
 
     fake_redis_play(&nodes[0], before);
-    ck_assert_int_eq(ask_for(true, &number), ST_OK); /* it is connected now */
+    ck_assert_int_eq(fetch(true, &number), ST_OK); /* it is connected now */
     fake_redis_play(&nodes[0], script);
     fake_redis_hold(&nodes[0], true);
-    fiber_pool_init(&fibers, mem, NULL, ASKERS, note_waking);
-    for (int i = 0; i < ASKERS; i++) {
-        ck_assert_int_eq(sem_init(&askers[i].woken, 0, 0), 0);
-        askers[i].fiber = fiber_take(&fibers);
-        ck_assert_int_eq(fiber_start(askers[i].fiber, ask_there, &askers[i]),
+    fiber_pool_init(&fibers, mem, NULL, CALLERS, note_waking);
+    for (int i = 0; i < CALLERS; i++) {
+        ck_assert_int_eq(sem_init(&callers[i].woken, 0, 0), 0);
+        callers[i].fiber = fiber_take(&fibers);
+        ck_assert_int_eq(fiber_start(callers[i].fiber, fetch_there, &callers[i]),
                          FIBER_PARKED);
         if (i == 0)
             fake_redis_await(&nodes[0], 1);
     }
     fake_redis_hold(&nodes[0], false);
-    for (int i = 0; i < ASKERS; i++) {
-        while (sem_wait(&askers[i].woken) != 0)
+    for (int i = 0; i < CALLERS; i++) {
+        while (sem_wait(&callers[i].woken) != 0)
             continue;
-        ck_assert_int_eq(fiber_resume(askers[i].fiber), FIBER_ENDED);
-        fiber_give(&fibers, askers[i].fiber);
-        (void)sem_destroy(&askers[i].woken);
+        ck_assert_int_eq(fiber_resume(callers[i].fiber), FIBER_ENDED);
+        fiber_give(&fibers, callers[i].fiber);
+        (void)sem_destroy(&callers[i].woken);
     }
     fiber_pool_fini(&fibers);
     fake_redis_done(&nodes[0]);
@@ -469,10 +469,10 @@ START_TEST(concurrent_writes_are_confirmed_together)
         {"FCALL", ":6\r\n"}, {"WAIT 1 100", ":1\r\n"}, {"FCALL", ":7\r\n"},
         {"FCALL", ":8\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
 
-    ask_together(script);
-    for (int i = 0; i < ASKERS; i++) {
-        ck_assert_int_eq(askers[i].status, ST_OK);
-        ck_assert_int_eq(askers[i].number, 6 + i);
+    fetch_together(script);
+    for (int i = 0; i < CALLERS; i++) {
+        ck_assert_int_eq(callers[i].status, ST_OK);
+        ck_assert_int_eq(callers[i].number, 6 + i);
     }
     ck_assert_uint_eq(atomic_load(&cluster.metrics.requests), 1 + 3);
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 2);
@@ -486,12 +486,12 @@ START_TEST(when_many_responses_are_held_each_goes_alone)
         {"FCALL", ":8\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
 
     atomic_store(&cluster.wire.response_bytes, WIRE_RESPONSE_BYTES);
-    ask_together(script);
-    for (int i = 0; i < ASKERS; i++)
-        ck_assert_int_eq(askers[i].number, 6 + i);
+    fetch_together(script);
+    for (int i = 0; i < CALLERS; i++)
+        ck_assert_int_eq(callers[i].number, 6 + i);
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 3);
     ck_assert_uint_eq(atomic_load(&cluster.wire.response_bytes),
-                      WIRE_RESPONSE_BYTES); /* what came was given back */
+                      WIRE_RESPONSE_BYTES); /* released responses do not count */
 }
 
 START_TEST(each_has_a_response_of_its_own)
@@ -500,26 +500,26 @@ START_TEST(each_has_a_response_of_its_own)
         {"FCALL", ":6\r\n"}, {"WAIT", ":1\r\n"}, {"FCALL", "-ERR oops\r\n"},
         {"FCALL", ":8\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
 
-    ask_together(script);
-    ck_assert_int_eq(askers[1].status, ST_UNAVAILABLE);
-    ck_assert_int_eq(askers[2].status, ST_OK);
-    ck_assert_int_eq(askers[2].number, 8);
+    fetch_together(script);
+    ck_assert_int_eq(callers[1].status, ST_UNAVAILABLE);
+    ck_assert_int_eq(callers[2].status, ST_OK);
+    ck_assert_int_eq(callers[2].number, 8);
 }
 
 TEST_CASE("detours", .setup = open_without_replicas, .teardown = close_nodes);
 
-/* Asks in a fiber until it has its response. */
+/* Sends a request in a fiber, and resumes it until it has its response. */
 static void
-ask_in_fiber(struct executor *executor, const struct fake_response *script)
+fetch_in_fiber(struct executor *executor, const struct fake_response *script)
 {
-    struct asker *a = &askers[0];
+    struct caller *a = &callers[0];
     enum fiber_state state;
 
     fake_redis_play(&nodes[0], script);
     fiber_pool_init(&fibers, mem, executor, 1, note_waking);
     ck_assert_int_eq(sem_init(&a->woken, 0, 0), 0);
     a->fiber = fiber_take(&fibers);
-    for (state = fiber_start(a->fiber, ask_there, a); state == FIBER_PARKED;
+    for (state = fiber_start(a->fiber, fetch_there, a); state == FIBER_PARKED;
          state = fiber_resume(a->fiber))
         while (sem_wait(&a->woken) != 0)
             continue;
@@ -544,8 +544,8 @@ START_TEST(blocking_work_of_a_fiber_runs_on_a_thread)
     struct executor *executor;
 
     ck_assert_int_eq(executor_open(&config, &executor), ST_OK);
-    ask_in_fiber(executor, script);
-    ck_assert_int_eq(askers[0].status, ST_OK);
-    ck_assert_int_eq(askers[0].number, 7);
+    fetch_in_fiber(executor, script);
+    ck_assert_int_eq(callers[0].status, ST_OK);
+    ck_assert_int_eq(callers[0].number, 7);
     executor_close(executor);
 }

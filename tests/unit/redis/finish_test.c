@@ -33,7 +33,7 @@ struct both {
     int64_t ends[CLAIM_ENDS]; /* of claims, when they were made or renewed */
     size_t end_count;
     struct random random;
-    uint64_t finished, refused, moved; /* what the run has seen */
+    uint64_t finished, refused, moved; /* counts of the run */
 };
 
 static size_t
@@ -488,7 +488,7 @@ FIXTURE_TEST(random_operations_have_the_same_effect_on_the_engine_and_on_redis,
     ck_assert_uint_gt(f->finished, 0);
 }
 
-/* ------------------------------------------------------ what does not arrive at once */
+/* ------------------------------------------------------------------ late arrivals */
 
 /* Ensures that scripts which change this queue fail (queue_get does not), until mend().
  * Until then it cannot be audited. */

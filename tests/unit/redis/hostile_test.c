@@ -1,4 +1,4 @@
-/* What the store does about a Redis that does not respond as the scripts do. */
+/* The store with a Redis that does not respond as the scripts do. */
 #include "claimd/redis/redis.h"
 #include "redis/script.h"
 #include "support/resp.h"
@@ -113,7 +113,7 @@ START_TEST(valkey_is_named_by_its_own_version)
     ck_assert_str_eq(redis_servers(f.store), "Valkey 9.1.2");
 }
 
-START_TEST(more_messages_than_a_pop_asked_for_are_not_taken_in)
+START_TEST(more_messages_than_the_limit_of_a_pop_are_refused)
 {
     size_t count;
 
@@ -186,7 +186,7 @@ static const char *const strange[] = {
     "+OK\r\n",
 };
 
-LOOP_TEST(a_strange_response_is_a_store_that_is_away,
+LOOP_TEST(an_invalid_response_means_that_the_store_is_unavailable,
           sizeof(strange) / sizeof(strange[0]))
 {
     size_t count;
@@ -229,7 +229,7 @@ expect_given_up(const char *confirmed)
     ck_assert_uint_eq(count, 0);
     fake_redis_done(&f.redis);
     snprintf(id, sizeof(id), "%012x 1", 5); /* it does not count as an attempt */
-    ck_assert_msg(strstr(f.redis.asked[2], id) != NULL, "%s", f.redis.asked[2]);
+    ck_assert_msg(strstr(f.redis.requests[2], id) != NULL, "%s", f.redis.requests[2]);
 }
 
 START_TEST(a_claim_that_no_replica_has_confirmed_is_released)
@@ -238,7 +238,7 @@ START_TEST(a_claim_that_no_replica_has_confirmed_is_released)
     expect_given_up(":0\r\n");
 }
 
-START_TEST(a_claim_with_more_messages_than_asked_for_is_released)
+START_TEST(a_claim_with_more_messages_than_its_limit_is_released)
 {
     write_taken(true, 2);
     expect_given_up(":1\r\n");
@@ -268,8 +268,9 @@ START_TEST(a_queue_is_listed_if_the_response_of_a_claim_was_lost)
     fake_redis_play(&f.redis, script);
     ck_assert_status(claim_one(&count), ST_UNCONFIRMED);
     store_housekeep(f.store, START_MS, &next_ms);
-    while (strstr(f.redis.asked[i], "claimd:1:ends:") == NULL)
-        ck_assert_int_lt(++i, f.redis.asked_count);
-    ck_assert_msg(strstr(f.redis.asked[i], "q1:pq 0") != NULL, "%s", f.redis.asked[i]);
+    while (strstr(f.redis.requests[i], "claimd:1:ends:") == NULL)
+        ck_assert_int_lt(++i, f.redis.request_count);
+    ck_assert_msg(strstr(f.redis.requests[i], "q1:pq 0") != NULL, "%s",
+                  f.redis.requests[i]);
     ck_assert_int_le(next_ms, START_MS + 1000); /* the fake did not list it: again */
 }

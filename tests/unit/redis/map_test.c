@@ -27,7 +27,7 @@ array(redisReply **items, size_t count)
     return (redisReply){.type = REDIS_REPLY_ARRAY, .element = items, .elements = count};
 }
 
-static const struct link_address asked = {"asked", 7000};
+static const struct link_address queried = {"queried", 7000};
 
 /* [[0, 99, [a, 1], [r, 2]], [100, last, ["", 3]]] */
 struct slots_reply {
@@ -77,10 +77,10 @@ START_TEST(map_read_finds_the_primary_of_each_slot)
 
     map_init(&m);
     make_slots_reply(&a, 200);
-    ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_OK);
+    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_OK);
     assert_host(&m, 0, "a");
     ck_assert_uint_eq(map_address(&m, map_find(&m, 99)).port, 1);
-    assert_host(&m, 100, "asked");
+    assert_host(&m, 100, "queried");
     ck_assert_uint_eq(map_find(&m, 201), MAP_NOWHERE);
     coverage = map_coverage(&m);
     ck_assert_uint_eq(coverage.replicas_least, 0);
@@ -95,19 +95,19 @@ START_TEST(an_invalid_reply_does_not_change_the_map)
 
     map_init(&m);
     make_slots_reply(&a, 200);
-    ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_OK);
+    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_OK);
     make_slots_reply(&a, SLOT_COUNT); /* beyond the last slot */
-    ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
+    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
     make_slots_reply(&a, 50); /* the range ends before it begins */
-    ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
+    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
     make_slots_reply(&a, 200);
     a.port[2] = number(0);
-    ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
+    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
     make_slots_reply(&a, 200);
     a.range[1].elements = 2;
-    ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
+    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
     a.all.elements = 0; /* a node that knows no slots */
-    ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
+    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
     ck_assert_uint_ne(map_find(&m, 200), MAP_NOWHERE);
     map_fini(&m);
 }
@@ -120,7 +120,7 @@ START_TEST(map_move_changes_one_slot_only)
 
     map_init(&m);
     make_slots_reply(&a, 200);
-    (void)map_read(&m, &a.all, &asked);
+    (void)map_read(&m, &a.all, &queried);
     map_move(&m, 7, &to);
     assert_host(&m, 7, "b");
     assert_host(&m, 8, "a");
@@ -132,7 +132,7 @@ START_TEST(a_single_redis_has_all_slots)
     struct map m;
 
     map_init(&m);
-    map_set_single(&m, &asked);
+    map_set_single(&m, &queried);
     ck_assert_uint_eq(map_find(&m, 0), map_find(&m, SLOT_COUNT - 1));
     ck_assert(m.single);
     map_fini(&m);
@@ -162,15 +162,15 @@ START_TEST(redirection_addresses_are_parsed)
 {
     struct link_address to;
 
-    ck_assert(map_read_address("10.0.0.1:6381", &asked, &to));
+    ck_assert(map_read_address("10.0.0.1:6381", &queried, &to));
     ck_assert_str_eq(to.host, "10.0.0.1");
     ck_assert_uint_eq(to.port, 6381);
-    ck_assert(map_read_address(":6381", &asked, &to));
-    ck_assert_str_eq(to.host, "asked");
-    ck_assert(map_read_address("::1:6381", &asked, &to));
+    ck_assert(map_read_address(":6381", &queried, &to));
+    ck_assert_str_eq(to.host, "queried");
+    ck_assert(map_read_address("::1:6381", &queried, &to));
     ck_assert_str_eq(to.host, "::1");
-    ck_assert(!map_read_address("host", &asked, &to));
-    ck_assert(!map_read_address("host:", &asked, &to));
-    ck_assert(!map_read_address("host:65536", &asked, &to));
-    ck_assert(!map_read_address("host:6x", &asked, &to));
+    ck_assert(!map_read_address("host", &queried, &to));
+    ck_assert(!map_read_address("host:", &queried, &to));
+    ck_assert(!map_read_address("host:65536", &queried, &to));
+    ck_assert(!map_read_address("host:6x", &queried, &to));
 }

@@ -184,7 +184,7 @@ START_TEST(a_command_lost_with_its_connection_may_have_happened)
 static const char *const responses_to_others[] = {
     "!*2\r\n:99\r\n:7\r\n", /* another number */
     "!*2\r\n$1\r\n1\r\n:7\r\n",       "!*1\r\n:1\r\n", "!:7\r\n", "!$-1\r\n", "!+OK\r\n",
-    "!*3\r\n:2\r\n:7\r\n$1\r\nx\r\n", /* what follows is no time */
+    "!*3\r\n:2\r\n:7\r\n$1\r\nx\r\n", /* no time follows */
     "!*4\r\n:2\r\n:7\r\n:8\r\n:9\r\n"};
 
 LOOP_TEST(the_response_to_another_request_breaks_the_link,

@@ -97,7 +97,7 @@ START_TEST(a_status_that_is_not_ok_may_be_alone)
     }
 }
 
-START_TEST(there_are_no_more_groups_than_asked_for)
+START_TEST(there_are_no_more_groups_than_requested)
 {
     begin(RESPONSE_OK);
     ck_assert(fits("", "nt", SHAPE_ASKED));

@@ -1,4 +1,4 @@
-/* What the store on Redis does about what a slot, or a process that died, has left
+/* The store on Redis completes work that a moved slot, or a process that died, has left
  * undone. */
 #include "support/dead_letters.h"
 #include "support/patient.h"

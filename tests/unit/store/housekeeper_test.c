@@ -8,11 +8,11 @@
 /* A store that has nothing but housekeeping. */
 struct idle_store {
     struct store store;
-    int64_t next_ms; /* what it says */
+    int64_t next_ms; /* its next deadline */
     int slices;      /* left to do when due */
     int done;
     int64_t meanwhile_ms; /* this becomes due during a slice; 0: nothing does */
-    int asked;
+    int checks;
 };
 
 static void
@@ -30,7 +30,7 @@ idle_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 static int64_t
 idle_next_ms(struct store *s)
 {
-    ((struct idle_store *)s)->asked++;
+    ((struct idle_store *)s)->checks++;
     return ((struct idle_store *)s)->next_ms;
 }
 
@@ -102,19 +102,19 @@ START_TEST(a_deadline_ahead_is_slept_for)
     fixture_close(&f);
 }
 
-START_TEST(a_busy_worker_asks_only_now_and_then)
+START_TEST(a_busy_worker_checks_only_now_and_then)
 {
     struct fixture f;
 
     fixture_open(&f, INT64_MAX, 0);
     ck_assert_int_eq(housekeeping_step(&f.mine, 100), -1);
-    ck_assert_int_gt(housekeeping_step(&f.mine, 101), 0); /* wakes up to ask again */
-    ck_assert_int_eq(f.idle.asked, 1);
+    ck_assert_int_gt(housekeeping_step(&f.mine, 101), 0); /* wakes up to check again */
+    ck_assert_int_eq(f.idle.checks, 1);
     ck_assert_int_eq(housekeeping_step(&f.mine, 102), -1);
-    ck_assert_int_eq(f.idle.asked, 2);
+    ck_assert_int_eq(f.idle.checks, 2);
     housekeeping_hurry(&f.mine);
     ck_assert_int_eq(housekeeping_step(&f.mine, 102), -1);
-    ck_assert_int_eq(f.idle.asked, 3);
+    ck_assert_int_eq(f.idle.checks, 3);
     fixture_close(&f);
 }
 

@@ -127,7 +127,7 @@ START_TEST(a_check_is_bounded_by_the_queues_that_are_shown)
     scene_close(&s);
 }
 
-START_TEST(queues_that_are_not_shown_have_one_line_together)
+START_TEST(queues_without_a_row_are_summed_in_one)
 {
     enum { PLACES = 64 };
     char name[16];

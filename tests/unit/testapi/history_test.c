@@ -32,7 +32,7 @@ add(enum history_event event, int64_t at_ms)
     history_add(h, &e);
 }
 
-/* What was shown: how many, and the numbers at both ends. */
+/* The entries that were shown: their count, and the numbers at both ends. */
 struct seen {
     size_t count, most;
     uint64_t first, last;
@@ -142,7 +142,7 @@ START_TEST(the_latest_of_a_kind_is_known)
     ck_assert_uint_eq(history_last_of(h, HISTORY_EXPIRED, HISTORY_EXPIRED), 1);
 }
 
-/* Who watches, with a wakeup. */
+/* A listener with a wake-up. */
 struct witness {
     struct store_listener listener;
     struct store_wakeup wakeup;

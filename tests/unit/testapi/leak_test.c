@@ -50,7 +50,7 @@ suspect(enum leak_kind kind, const char *id)
     return leak;
 }
 
-/* What a message turns out to be. */
+/* The kind of leak that a message turns out to be. */
 static struct leak
 look_up(const char *id)
 {

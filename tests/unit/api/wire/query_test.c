@@ -174,7 +174,7 @@ START_TEST(values_are_not_cut)
                      ST_BAD_VALUE);
 }
 
-START_TEST(names_that_are_asked_for_are_noted_once)
+START_TEST(names_of_read_parameters_are_noted_once)
 {
     static const char many[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0o\0p\0q\0r";
     struct bytes *items;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A journal whose capacity is used up: what it refuses, what goes on, and how it recovers.
 
-    journal_room_test.py CLAIMD
+    journal_space_test.py CLAIMD
 
 Some tests mount a small file system, which only root may do.
 """
@@ -24,7 +24,7 @@ BODY = "x" * 200_000
 PAGES = ("--max-messages-per-page", "1000", "--max-messages-per-claim-or-pop", "100")
 
 
-class RoomCase(JournalCase):
+class SpaceCase(JournalCase):
     options = PAGES
 
     def start(self, *options, path=None):
@@ -75,7 +75,7 @@ class RoomCase(JournalCase):
             self.fetch("DELETE", "q/messages?pop=100", status=200)
 
 
-class Bytes(RoomCase):
+class Bytes(SpaceCase):
     """--journal-max-bytes."""
 
     options = PAGES + ("--journal-max-bytes", "64M")
@@ -116,7 +116,7 @@ class Bytes(RoomCase):
         self.recovers()
 
     def test_small_messages_that_are_claimed_and_released(self):
-        """What lives is all there is, and every claim makes the log longer."""
+        """All messages stay alive, and every claim makes the log longer."""
         self.start()
         batch = json.dumps({"messages": [{"body": 1}] * 1000}).encode()
         posted = 0
@@ -141,7 +141,7 @@ class Bytes(RoomCase):
         self.recovers()
 
 
-class Disk(RoomCase):
+class Disk(SpaceCase):
     """A file system that is too small."""
 
     def mount(self, size):
@@ -178,7 +178,7 @@ class Disk(RoomCase):
         self.assertEqual([n for n in self.numbers() if n >= 0], list(range(taken)))
 
     def test_it_restarts_on_a_disk_that_others_have_filled(self):
-        """Whatever it lets go others have before it comes back: it keeps its spares."""
+        """Other processes fill any space that it frees before it starts again, so it keeps its spare files."""
         self.mount(64 * MB)
         self.start()
         taken = 100

@@ -1,11 +1,11 @@
-#include "support/asking.h"
+#include "support/pending.h"
 
 #include <stdio.h>
 
 static struct store_wakeup *
 notify(struct store_listener *listener, enum store_notification notification)
 {
-    struct asking *a = container_of(listener, struct asking, waiting.listener);
+    struct pending *a = container_of(listener, struct pending, waiting.listener);
 
     if (notification == STORE_READY)
         a->ready++;
@@ -15,12 +15,12 @@ notify(struct store_listener *listener, enum store_notification notification)
 }
 
 void
-asking_prepare(struct asking *a, struct api_fixture *f, const char *method,
-               const char *target, const char *prefer)
+pending_prepare(struct pending *a, struct api_fixture *f, const char *method,
+                const char *target, const char *prefer)
 {
     struct bytes path, query;
 
-    *a = (struct asking){.f = f, .waiting.listener.notify = notify};
+    *a = (struct pending){.f = f, .waiting.listener.notify = notify};
     arena_init(&a->arena, f->mem);
     buf_init(&a->res.body, f->mem);
     (void)snprintf(a->target, sizeof(a->target), "%s", target);
@@ -39,14 +39,14 @@ asking_prepare(struct asking *a, struct api_fixture *f, const char *method,
 }
 
 enum api_next
-asking_ask(struct asking *a)
+pending_fetch(struct pending *a)
 {
     a->req.now_ms = a->f->c.clock == NULL ? a->f->c.now_ms : clock_now_ms(a->f->c.clock);
     return api_handle(a->f->api, &a->req, &a->res);
 }
 
 void
-asking_forget(struct asking *a)
+pending_end(struct pending *a)
 {
     api_stop_waiting(a->f->api, &a->req);
     arena_fini(&a->arena);
@@ -55,7 +55,7 @@ asking_forget(struct asking *a)
 }
 
 const char *
-asking_header(const struct asking *a, const char *name)
+pending_header(const struct pending *a, const char *name)
 {
     for (size_t i = 0; i < a->res.header_count; i++)
         if (strcmp(a->res.headers[i].name, name) == 0)
@@ -63,21 +63,19 @@ asking_header(const struct asking *a, const char *name)
     return NULL;
 }
 
-/* Asked once, it waits. */
 void
-asking_begin(struct asking *a, struct api_fixture *f, const char *method,
-             const char *target, const char *prefer)
+pending_begin(struct pending *a, struct api_fixture *f, const char *method,
+              const char *target, const char *prefer)
 {
-    asking_prepare(a, f, method, target, prefer);
-    ck_assert_int_eq(asking_ask(a), API_WAIT);
+    pending_prepare(a, f, method, target, prefer);
+    ck_assert_int_eq(pending_fetch(a), API_WAIT);
     ck_assert_int_eq(a->ready + a->gone, 0);
 }
 
-/* Asked again, it has its response. */
 void
-asking_finish(struct asking *a, int code)
+pending_finish(struct pending *a, int code)
 {
-    ck_assert_int_eq(asking_ask(a), API_SEND);
+    ck_assert_int_eq(pending_fetch(a), API_SEND);
     ck_assert_int_eq(a->res.code, code);
     ck_assert_uint_eq(a->waiting.waiter_count, 0); /* it stands in no line any more */
 }
