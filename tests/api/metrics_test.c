@@ -211,7 +211,7 @@ conclude(struct api_fixture *f, enum store_outcome outcome)
     store_delivery_done(f->store, STORE_AT(f->c.now_ms), &delivery, outcome, f->c.now_ms);
 }
 
-/* The bytes that they tell of are those of the store. */
+/* They report the bytes of the store. */
 static void
 ck_backlog(struct api_fixture *f, bool some)
 {

@@ -1,5 +1,5 @@
 /*
- * /openapi.json: it is JSON, it tells of what is served, and of nothing else (docs/api.md
+ * /openapi.json: it is JSON, it describes the served routes, and no others (docs/api.md
  * 6.6). tests/e2e/openapi_test.py compares it with a real server.
  */
 #include "api/version.h"

@@ -258,7 +258,7 @@ START_TEST(a_retry_before_the_wake_up_of_a_deleted_queue_does_not_wait)
     struct api_fixture f;
 
     if (api_fixture_on_redis())
-        return; /* there the deletion tells all of them */
+        return; /* there the deletion notifies all of them */
     api_fixture_open(&f);
     ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++)

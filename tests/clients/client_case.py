@@ -21,7 +21,7 @@ CLIENT_ID = "3381af92-2b9e-11e3-b191-71861300734c"
 
 
 def environment(**more):
-    """Ours, without what would tell a client of another cloud or of a proxy."""
+    """The environment, without variables for another cloud or a proxy."""
     clean = {k: v for k, v in os.environ.items()
              if not k.startswith("OS_") and not k.lower().endswith("_proxy")}
     clean.update(more)

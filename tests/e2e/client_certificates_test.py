@@ -183,7 +183,7 @@ class Beside(unittest.TestCase):
             server.signal(signal.SIGHUP)
             self.assertIn(":2: a line must be NAME ROLE PROJECTS", server.logged("reload_failed"))
             self.assertEqual(status(), 200)
-            SHOP.file("certificates", "somebody worker p dns:other\n")
+            SHOP.file("certificates", "other worker p dns:other\n")
             server.signal(signal.SIGHUP)
             server.logged("reloaded")
             self.assertEqual(status(), 401)  # on the connection that is there

@@ -673,9 +673,9 @@ class Arguments(CommandCase):
 
     def test_the_path_of_a_proxy_is_a_part_of_each_path(self):
         """Also if the server knows the path, and so has it in the links to next pages."""
-        for told in ("", "/mq"):
-            with Fake(lambda other, told=told: other.sendall(response(json.dumps(
-                    {"claims": [], "links": [{"rel": "next", "href": told + "/claimd/next"}]})))) as fake:
+        for prefix in ("", "/mq"):
+            with Fake(lambda other, prefix=prefix: other.sendall(response(json.dumps(
+                    {"claims": [], "links": [{"rel": "next", "href": prefix + "/claimd/next"}]})))) as fake:
                 run = Commands(fake.url + "/mq//").run("claims", "q")
                 self.assertEqual(run.returncode, 0, run.stderr)
                 self.assertEqual([request.split()[1] for request in fake.requests],

@@ -310,8 +310,8 @@ class Addresses(unittest.TestCase):
         self.assertIn("address already in use", ended.stderr)
 
     def test_an_address_that_cannot_be_had_says_so(self):
-        nobody = "x" * 64 + ".invalid:80"  # no part of a name is that long
-        for address in ("unix:/nowhere/socket", "192.0.2.1:0", nobody):
+        unknown = "x" * 64 + ".invalid:80"  # no part of a name is that long
+        for address in ("unix:/nowhere/socket", "192.0.2.1:0", unknown):
             with self.subTest(address=address):
                 options = ("--insecure-listen", "--listen", address)
                 self.assertEqual(run(*options, "--check-config").returncode, 0)

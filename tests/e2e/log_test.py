@@ -84,7 +84,7 @@ class Proxies(unittest.TestCase):
             self.assertNotIn("203.0.113.9", line)
 
 
-class NobodyReads(unittest.TestCase):
+class UnreadLog(unittest.TestCase):
     def test_requests_get_responses_and_the_lines_missing_are_counted(self):
         with PipedServer("--access-log") as server:
             self.assertEqual(server.fetch(MANY), [200] * MANY)

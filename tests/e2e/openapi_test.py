@@ -995,7 +995,7 @@ class LimitedWaiters(Limited, Case):
                 "headers": {"Prefer": "wait=60"}}
 
 
-class NobodyWaits(Case):
+class WithoutWaiters(Case):
     options = ("--project-max-waiters=1", "--max-wait=0")
 
     def test_a_request_over_the_waiter_limit_returns_at_once(self):

@@ -130,7 +130,7 @@ class Prometheus:
         eventually(lambda: (self.value('timestamp(up{job="%s"})' % job) or 0) > now)
 
     def complaints(self):
-        """Lines of its log that tell of a scrape that was not as it should be."""
+        """Lines of its log about a scrape with a fault."""
         return [line for line in self.log if "level=warn" in line or "level=error" in line]
 
     def __enter__(self):

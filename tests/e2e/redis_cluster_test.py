@@ -68,7 +68,7 @@ class Shards(RedisCase):
             for name in (names[0], names[2]):
                 api.post(name, "well")
                 self.assertEqual(api.bodies(name), ["kept", "well"])
-            # Another node may still list the slot, until the nodes have told each other.
+            # Another node may still list the slot, until the nodes have notified each other.
             self.eventually(lambda: api.health() == 503, "claimd is not ready", 5)
             self.assert_alive(api)
             late = self.serve(self.url)  # one that starts meanwhile knows no more
@@ -159,12 +159,12 @@ class Shards(RedisCase):
         """All its keys are here, or all of them there; also those of a queue that has had a name
         before, and those of one with a subscriber."""
         api = self.serve(self.url)
-        for name in ("new", "again", "told"):
+        for name in ("new", "again", "subscribed"):
             with self.subTest(queue=name):
                 if name == "again":
                     api.post(name, "old")
                     api.fetch("DELETE", name, status=204)
-                if name == "told":
+                if name == "subscribed":
                     api.fetch("POST", name + "/subscriptions", {"subscriber": "http://127.0.0.1:1/"},
                               status=201)
                 api.post(name, "before")

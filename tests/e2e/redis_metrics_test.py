@@ -47,7 +47,7 @@ class Figures(unittest.TestCase):
             self.assertEqual(says("claimd_queue_messages", project="p", queue="q0",
                                   state="claimed"), 2)
             self.assertEqual(says("claimd_redis_primaries"), 3)
-            # Redis tells of a replica once something was written to its primary.
+            # Redis reports a replica once something was written to its primary.
             eventually(lambda: says("claimd_redis_replicas_least") == 1)
             self.assertEqual(says("claimd_redis_slots_without_owner"), 0)
             self.assertEqual(says("claimd_redis_unconfirmed_total"), 0)

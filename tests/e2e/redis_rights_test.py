@@ -24,7 +24,7 @@ from redis_nodes import Cluster, RedisError  # noqa: E402
 PAGE = os.path.join(HERE, "..", "..", "docs", "security.md")
 SCRIPTS = os.path.join(HERE, "..", "..", "src", "redis", "scripts")
 WAIT = ("Prefer: wait=20",)
-SECRET_BODY = "a body that nobody should find"
+SECRET_BODY = "a body that must stay secret"
 SPY = """#!lua name=spy
 redis.register_function('spy', function() return redis.call('GET', 'other') end)"""
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """docs/security.md: its defaults are those of the program, the unit says what the page says of it,
-and the page tells the truth about what is not protected.
+and the page is right about the limits of the protection.
 
     security_test.py CLAIMD
 """
@@ -26,7 +26,7 @@ from harness import (CLAIMD, PATIENCE_S, Client, Server, Workshop, environment, 
 
 TESTS = os.path.join(HERE, "..")
 UNIT = os.path.join(TESTS, "..", "scripts", "packaging", "systemd", "claimd.service.in")
-SECRET = "a body that nobody should find"
+SECRET = "a body that must stay secret"
 
 
 def page():
@@ -56,7 +56,7 @@ def speaking(version, certificate):
     return context
 
 
-def server_for_nobody(folder, **more):
+def server_without_tokens(folder, **more):
     """A server with a list of tokens that is empty."""
     tokens = os.path.join(folder, "tokens")
     os.close(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600))
@@ -76,7 +76,7 @@ class Page(unittest.TestCase):
         everybody, = re.findall(r"^- \*\*(`.*`) are for everybody", page(), re.M)
         paths = [path.split()[-1] for path in re.findall(r"`([^`]*)`", everybody)]
         self.assertEqual(len(paths), 5)
-        with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server:
+        with tempfile.TemporaryDirectory() as folder, server_without_tokens(folder) as server:
             for path in paths:
                 self.assertIn(server.fetch("GET", path).status, (200, 204, 300), path)
             for path in ("/v2/ping", "/metrics", "/v2/", "/v1.1/ping"):
@@ -285,7 +285,7 @@ class NotProtected(unittest.TestCase):
 
     def test_a_listener_for_metrics_on_the_loopback_knows_its_names_with_tokens_too(self):
         with tempfile.TemporaryDirectory() as folder, \
-                server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
+                server_without_tokens(folder, listen="metrics:127.0.0.1:0") as server:
             self.assertEqual(self.fetch(server, self.called(b"evil.example", "GET", "/metrics")).status,
                              403)
 
@@ -293,7 +293,7 @@ class NotProtected(unittest.TestCase):
         """With tokens, on a Unix socket, and on addresses of other machines, which have names."""
         with tempfile.TemporaryDirectory() as folder:
             other = self.called(b"other.example", "GET", "/livez")
-            with server_for_nobody(folder) as server:
+            with server_without_tokens(folder) as server:
                 self.assertEqual(self.fetch(server, other).status, 200)
             for listen in ("unix:" + os.path.join(folder, "socket"), "0.0.0.0:0"):
                 with self.subTest(listen=listen), \
@@ -302,11 +302,11 @@ class NotProtected(unittest.TestCase):
 
     def test_a_metrics_listener_needs_no_token(self):
         with tempfile.TemporaryDirectory() as folder, \
-                server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
+                server_without_tokens(folder, listen="metrics:127.0.0.1:0") as server:
             self.assertEqual(server.fetch("GET", "/metrics").status, 200)
 
     def test_the_body_of_a_denied_request_is_read_before_the_response(self):
-        with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server, \
+        with tempfile.TemporaryDirectory() as folder, server_without_tokens(folder) as server, \
                 server.connect() as client:
             data = post("q", headers=["Expect: 100-continue"])
             head = data.index(b"\r\n\r\n") + 4

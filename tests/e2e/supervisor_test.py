@@ -115,7 +115,7 @@ class Reloads(Supervised):
         self.server.process.send_signal(signal.SIGHUP)
         begun = self.receive()
         self.assertEqual((begun["RELOADING"], begun["STATUS"]), ("1", "reloading"))
-        # Which of two reloads is meant, systemd tells by the time.
+        # systemd distinguishes two reloads by the time.
         self.assertLessEqual(int(begun["MONOTONIC_USEC"]), time.monotonic_ns() // 1000)
         over = self.receive()
         self.assertEqual(over.pop("READY"), "1")

@@ -528,7 +528,7 @@ handle(struct world *w, struct request *req)
     fuzz_check(store_audit(w->store), "the engine's audit failed");
     after = state_of(w->store, w->now_ms, project);
     /* A claim that is refused may have moved dead letters out of its way before; and a
-     * clock may have been moved before there was no memory to tell. */
+     * clock may have been moved before there was no memory for the response. */
     if (w->res.code >= 400 && !before.dead_letters && w->now_ms == began_ms &&
         !is_done_in_pieces(&w->res))
         fuzz_check(before.digest == after.digest, "refused with %d, but changed",

@@ -1,5 +1,6 @@
 /*
- * logbook: a log in memory: the records of what an engine tells, and an engine from them.
+ * logbook: a log in memory: the records of the changes of an engine, and an engine
+ * from them.
  *
  * Record number n has LSN n, from 1. The records of a group stay together: a cut within
  * one is moved to its begin. A record must fit into what was granted for it, and nothing
@@ -29,7 +30,7 @@ struct logbook {
     } * groups;              /* owned, in order */
     size_t group_count, group_capacity;
 
-    /* Told of each change with a record, if it is there. */
+    /* Called for each change with a record; NULL: none. */
     void (*watch)(struct logbook *log, const struct store_change *change);
     void *listener;
 };

@@ -38,7 +38,7 @@
         20, 5, 3, 30, 15, 10, 15, 5, 3, 3, 1, 1, 1, 3, 1, 4, 4, 4, 10, 2, 2, 2, 2, 3, 4, \
             1                                                                            \
     }
-#define BURIALS                                                                          \
+#define MANY_DEAD_LETTERS                                                                \
     {                                                                                    \
         18, 7, 6, 8, 4, 2, 30, 3, 2, 24, 1, 1, 4, 1, 1, 4, 1, 2, 10, 3, 2, 4, 2, 3, 8, 6 \
     }
@@ -66,8 +66,8 @@ static const struct shape shapes[] = {
     {"tiny ttl", 10, 5000, 4, 2, 6, 80, 30, 3, 3, 3, 20, false, 1, USUAL, false},
     {"unkept", 7, 4000, 4, 1, 8, 120, 40, 600, 60, 100, 20, false, 1, NO_HOUSEKEEPING,
      false},
-    {"dead letters", 15, 4000, 6, 4, 8, 100, 60, 2000, 0, 60, 90, false, 1, BURIALS,
-     false},
+    {"dead letters", 15, 4000, 6, 4, 8, 100, 60, 2000, 0, 60, 90, false, 1,
+     MANY_DEAD_LETTERS, false},
     {"deletes", 7, 4000, 4, 4, 20, 200, 60, 900, 30, 200, 10, false, 10, HEAVY_DELETES,
      false},
     {"long jumps", 4, 3000, 4, 2, 8, 150, 40, 1209600, 900, 1000000, 20, true, 1, USUAL,

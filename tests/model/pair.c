@@ -307,7 +307,8 @@ see_who_is_gone(struct pair *p)
             continue;
         pair_agree(p, "out of the wait queue", w->twin.waitqueue == NULL,
                    w->engine.waitqueue == NULL);
-        pair_agree(p, "told that the queue is gone", w->twin.waitqueue == NULL, w->gone);
+        pair_agree(p, "notified that the queue is gone", w->twin.waitqueue == NULL,
+                   w->gone);
         w->waits = w->twin.waitqueue != NULL;
         if (!w->waits)
             w->engine.home = NULL;

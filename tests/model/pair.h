@@ -85,7 +85,7 @@ void pair_purge(struct pair *p, const struct store_queue *queue, enum store_purg
 bool pair_post(struct pair *p, const struct store_queue *queue,
                const struct store_post *post, struct id_pair *ids);
 
-/* A page behind a marker as both write it; tells how many it shows, and the next. */
+/* A page behind a marker as both write it. Returns how many it shows, and the next. */
 size_t pair_list(struct pair *p, const struct store_queue *queue,
                  const struct store_filter *filter, const struct id_pair *marker,
                  struct id_pair *next);
@@ -194,7 +194,7 @@ void pair_expect_notified(struct pair *p);
 /* Lets time pass. Dead letters of claims that expire meanwhile go on the way. */
 void pair_pass(struct pair *p, int64_t until_ms);
 
-/* One slice of the engine's housekeeping; tells when the next is useful. */
+/* One slice of the engine's housekeeping. Returns when the next is useful. */
 int64_t pair_housekeep(struct pair *p);
 
 /* Audits the engine, and that it will wake for the next thing that falls due. */

@@ -1,5 +1,5 @@
 /*
- * An engine that is made of what another one told its log is the other one over again
+ * An engine that is made from the log of another one is equal to the other one
  * (store/state.h): at any time, over any number of restarts, and also if the log begins
  * with a checkpoint.
  */
@@ -171,7 +171,7 @@ take_over(struct tale *t, const struct server *server)
 
 /*
  * An engine that knows the tale's log and the one behind it, in front of a LSN. In its
- * own log is what it tells from then on.
+ * own log are its changes from then on.
  */
 static struct server
 replay_until(struct tale *t, const struct logbook *recorded, uint64_t lsn)

@@ -257,39 +257,39 @@ MUTANTS = [
      [("engine/post.c",
        "    if (!mem_admits(e->core.mem, post_bytes(post)))",
        "    if (!mem_admits(e->core.mem, post_bytes(post)) && !MUTANT(BUDGET_IGNORED))")]),
-    ("POST_CALLS_NOBODY",
+    ("POST_WAKES_NO_WAITER",
      "a post does not notify waiters",
      SIMULATION,
      [("engine/post.c",
        "    queue_wake_waiters(t->queue);\n    if (!has_log",
-       "    if (!MUTANT(POST_CALLS_NOBODY))\n"
+       "    if (!MUTANT(POST_WAKES_NO_WAITER))\n"
        "        queue_wake_waiters(t->queue);\n"
        "    if (!has_log")]),
-    ("DELAY_CALLS_NOBODY",
+    ("DELAY_WAKES_NO_WAITER",
      "the end of a delay does not notify waiters",
      SIMULATION,
      [("engine/housekeeping.c",
        "    if (q != NULL)\n        queue_wake_waiters(q);",
-       "    if (q != NULL && !MUTANT(DELAY_CALLS_NOBODY))\n        queue_wake_waiters(q);")]),
-    ("CLAIM_OVER_CALLS_NOBODY",
+       "    if (q != NULL && !MUTANT(DELAY_WAKES_NO_WAITER))\n        queue_wake_waiters(q);")]),
+    ("CLAIM_END_WAKES_NO_WAITER",
      "the end of a claim's time does not notify waiters",
      SIMULATION,
      [("engine/claim.c",
        "    if (c->held > 0 && c->backlog->queue != NULL)\n        queue_wake_waiters",
        "    if (c->held > 0 && c->backlog->queue != NULL &&\n"
-       "        !(MUTANT(CLAIM_OVER_CALLS_NOBODY) && c->due.due_ms <= sh->now_ms) &&\n"
-       "        !(MUTANT(RELEASE_CALLS_NOBODY) && c->due.due_ms > sh->now_ms))\n"
+       "        !(MUTANT(CLAIM_END_WAKES_NO_WAITER) && c->due.due_ms <= sh->now_ms) &&\n"
+       "        !(MUTANT(RELEASE_WAKES_NO_WAITER) && c->due.due_ms > sh->now_ms))\n"
        "        queue_wake_waiters")]),
-    ("RELEASE_CALLS_NOBODY",
+    ("RELEASE_WAKES_NO_WAITER",
      "a released claim does not notify waiters",
      SIMULATION,
      []), # with the row before
-    ("LETTER_CALLS_NOBODY",
+    ("LETTER_WAKES_NO_WAITER",
      "a dead letter that is moved does not notify waiters of its new queue",
      SIMULATION,
      [("engine/move.c",
        "    queue_wake_waiters(target);\n",
-       "    if (!MUTANT(LETTER_CALLS_NOBODY))\n        queue_wake_waiters(target);\n")]),
+       "    if (!MUTANT(LETTER_WAKES_NO_WAITER))\n        queue_wake_waiters(target);\n")]),
     ("NO_BATON",
      "who leaves a line does not let the next one be called",
      SIMULATION,
@@ -475,12 +475,12 @@ MUTANTS = [
        "    atomic_store(&e->core.next_ms, WHEEL_NEVER);\n    for",
        "    int64_t least_ms = WHEEL_NEVER;\n"
        "    atomic_store(&e->core.next_ms, WHEEL_NEVER);\n    for")]),
-    ("LETTER_WAKES_NOBODY",
+    ("LETTER_END_WAKES_NO_WORKER",
      "there is no wake-up at the end of a dead letter's life",
      "model/cost_test: a_store_wakes_for_a_dead_letter_with_a_shorter_ttl",
      [("engine/move.c",
        "    shard_arm_message(move->shard, &m->due, m->expires_ms);",
-       "    if (MUTANT(LETTER_WAKES_NOBODY))\n"
+       "    if (MUTANT(LETTER_END_WAKES_NO_WORKER))\n"
        "        wheel_arm(move->shard->message_wheel, &m->due, m->expires_ms);\n"
        "    else\n"
        "        shard_arm_message(move->shard, &m->due, m->expires_ms);")]),
@@ -700,7 +700,7 @@ MUTANTS = [
        "        c->linger = !MUTANT(CHUNKS_WITHOUT_LINGERING) || which != REFUSAL_TOO_LARGE;\n"
        "        return false;")]),
     ("RESPONDS_BEFORE_DURABLE",
-     "a response goes out before what it tells of is on the disk",
+     "a response goes out before its change is on the disk",
      SIMULATION,
      [("journal/append.c",
        "    if (lsn <= atomic_load(&j->durable))",
@@ -919,12 +919,12 @@ MUTANTS = [
        "        disk_forget(disk, r->file);",
        "    if (error == 0 && sync && !MUTANT(MEMORY_BELIEVED))\n"
        "        disk_forget(disk, r->file);")]),
-    ("NOBODY_FLUSHES",
+    ("REST_WITHOUT_FLUSH",
      "a worker rests without setting the log going",
      "unit/http/respond_test: a_worker_flushes_the_log_before_it_rests",
      [("http/loop.c",
        "    store_log_flush(w->shared->config->store_log);",
-       "    if (!MUTANT(NOBODY_FLUSHES))\n"
+       "    if (!MUTANT(REST_WITHOUT_FLUSH))\n"
        "        store_log_flush(w->shared->config->store_log);")]),
     ("HANG_UNSEEN",
      "a supervisor learns that all is well while a worker hangs",
@@ -982,12 +982,12 @@ MUTANTS = [
      [("seal/seal.c",
        "    out->len = HEAD + 4 + scope->project.len;",
        "    out->len = HEAD + 4 + (MUTANT(PROJECT_LEFT_OUT) ? 0 : scope->project.len);")]),
-    ("POST_WAKES_NOBODY",
-     "a post does not make those due who were idle",
+    ("POST_MAKES_NONE_DUE",
+     "a post does not make the idle subscriptions due",
      SIMULATION,
      [("engine/subscription.c",
        "    if (!list_empty(&f->idle)) {\n        list_move",
-       "    if (!list_empty(&f->idle) && !MUTANT(POST_WAKES_NOBODY)) {\n        list_move")]),
+       "    if (!list_empty(&f->idle) && !MUTANT(POST_MAKES_NONE_DUE)) {\n        list_move")]),
     ("DELIVERER_UNTOLD",
      "the deliverer is not notified that there is something to deliver",
      SIMULATION,
@@ -1076,7 +1076,7 @@ MUTANTS = [
        "    } else if (s->follows) {",
        "    } else if (s->follows && !MUTANT(REPLAY_AT_THE_END)) {")]),
     ("CURSOR_UNTOLD",
-     "the log never hears how far subscribers have come",
+     "the log never gets the progress of subscribers",
      SIMULATION,
      [("engine/delivery_ops.c",
        "    if (++s->unlogged < UNLOGGED_MAX &&",
@@ -1110,7 +1110,7 @@ MUTANTS = [
        "    if (!subscriptions)\n        return;",
        "    if (!subscriptions || MUTANT(PURGE_KEEPS_SUBSCRIPTIONS))\n        return;")]),
     ("UNSUBSCRIBED_COMES_BACK",
-     "the log does not hear of who was unsubscribed",
+     "the log does not get an unsubscription",
      SIMULATION,
      [("engine/subscription_ops.c",
        "        changelog_subscription(t.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found, t.now_ms);",
@@ -1133,7 +1133,7 @@ MUTANTS = [
        "        if (!MUTANT(LOST_CLAIM_GIVEN_BACK))\n"
        "            ctx->res->claim_id = BYTES_NONE;")]),
     ("LOST_BEFORE_DURABLE",
-     "a response is lost before what it would have told of is on the disk",
+     "a response is lost before its change is on the disk",
      "unit/http/fault_test: a_response_hidden_by_a_fault_is_durable_first",
      [("http/respond.c",
        "    if (durability == STORE_DURABLE)\n        return true;",
@@ -1153,12 +1153,12 @@ MUTANTS = [
      [("testapi/testapi.c",
        "next_ms < until_ms ? next_ms : until_ms);",
        "next_ms < until_ms && !MUTANT(TESTAPI_JUMPS_AHEAD) ? next_ms : until_ms);")]),
-    ("TESTAPI_WAITS_FOR_NOBODY",
+    ("TESTAPI_AWAITS_NO_RETRY",
      "time goes on although a notified waiter has not tried again",
      "api/testapi_test: a_waiter_gets_its_message_before_the_clock_moves_on",
      [("testapi/testapi.c",
        "    if (!testapi_retries_are_done(testapi))\n",
-       "    if (!testapi_retries_are_done(testapi) && !MUTANT(TESTAPI_WAITS_FOR_NOBODY))\n")]),
+       "    if (!testapi_retries_are_done(testapi) && !MUTANT(TESTAPI_AWAITS_NO_RETRY))\n")]),
     ("TESTAPI_KEEPS_CHANGES",
      "what the test API has seen does not reach the journal",
      SIMULATION,
@@ -1499,12 +1499,12 @@ MUTANTS = [
        "    size_t ready = t->queue == NULL ? 0 : queue_ready_count(t->queue), reserved = 0;\n"
        "    if (MUTANT(PAUSED_DELIVERS) && t->queue != NULL)\n"
        "        ready = t->queue->backlog->messages.ready;")]),
-    ("RESUME_WAKES_NOBODY",
+    ("RESUME_WAKES_NO_WAITER",
      "the waiters of a queue are not woken when its claims resume",
      SIMULATION,
      [("engine/queue_ops.c",
        "        queue_wake_waiters(t.queue); /* claims may",
-       "        if (!MUTANT(RESUME_WAKES_NOBODY))\n"
+       "        if (!MUTANT(RESUME_WAKES_NO_WAITER))\n"
        "            queue_wake_waiters(t.queue); /* claims may")]),
     ("PAUSED_ACCEPTS",
      "a queue accepts posts while they are paused, if its claims are paused, too",

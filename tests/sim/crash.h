@@ -2,11 +2,11 @@
  * crash: responses that wait for the journal, and processes that end before it has
  * committed.
  *
- * A client hears a response when the journal says that it is durable, as with the front
- * end. Meanwhile the simulation goes on, the disk may fail, and power may be cut: between
- * append, sync and response. The log is one order. So after a restart the store must be
- * as it was at the end of the log, and all that clients have heard must be in it. The
- * ledger of each moment that the log may end at is kept for that.
+ * A client receives a response when the journal says that it is durable, as with the
+ * front end. Meanwhile the simulation goes on, the disk may fail, and power may be
+ * cut: between append, sync and response. The log is one order. So after a restart the
+ * store must be as it was at the end of the log, and all that clients have received
+ * must be in it. The ledger of each moment that the log may end at is kept for that.
  */
 #ifndef TESTS_SIM_CRASH_H
 #define TESTS_SIM_CRASH_H
@@ -48,7 +48,7 @@ struct crashes {
     struct moment *moments; /* owned; oldest first */
     size_t count, cap;
     struct held *held[WAITERS_MAX]; /* owned; by waiter */
-    uint64_t acknowledged;          /* LSN up to which clients have heard of changes */
+    uint64_t acknowledged;          /* LSN up to which clients have received changes */
     uint64_t first;                 /* of the changes behind the last moment */
     enum disk_fault fault;
     bool names_fail;
@@ -59,8 +59,8 @@ struct crashes {
  * this. */
 void crash_remember(struct sim *sim);
 
-/* The last response is complete. True if the actor hears it at once; else it hears it
- * later, or never. */
+/* The last response is complete. True if the actor receives it at once. Else it
+ * receives it later, or never. */
 bool crash_sends(struct sim *sim, const struct actor *who, const struct operation *op,
                  const struct sim_response *response);
 

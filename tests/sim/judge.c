@@ -234,7 +234,7 @@ is_paused(const struct judging *j)
     return j->op->kind == OP_POST && (judging_queue(j)->paused & STORE_PAUSE_POSTS) != 0;
 }
 
-/* 503 needs a reason, and tells when to come again. */
+/* 503 needs a reason, and says when to retry. */
 static bool
 judge_refusal(struct judging *j)
 {
@@ -265,7 +265,7 @@ bool
 judge_first(struct judging *j)
 {
     if (j->response->code == 503 && (j->op->kind != OP_CLAIM || j->waiter != NONE))
-        return true; /* and nothing has changed, as the next look will tell */
+        return true; /* and nothing has changed, as the next look will show */
     switch (j->op->kind) {
     case OP_CLAIM:
     case OP_POP:

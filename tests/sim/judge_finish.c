@@ -37,7 +37,7 @@ letters_of(const struct judging *j)
 }
 
 static bool
-buries(const struct operation *op)
+has_dead_letter(const struct operation *op)
 {
     for (size_t i = 0; i < op->id_count; i++)
         if (op->items[i].action == STORE_FINISH_DEAD_LETTER)
@@ -91,7 +91,7 @@ code_of_finish(const struct judging *j, const struct named *named)
     if (named->claim == NULL)
         return 404;
     posts = code_of_posts(j);
-    return posts == 200 && buries(op) && letters_of(j) == NOWHERE ? 409 : posts;
+    return posts == 200 && has_dead_letter(op) && letters_of(j) == NOWHERE ? 409 : posts;
 }
 
 bool

@@ -61,7 +61,7 @@ struct known_claim {
 struct known_message {
     struct store_id id;
     uint64_t order;  /* position in its queue */
-    uint64_t number; /* that its body tells, for the reader of a history */
+    uint64_t number; /* in its body, for the reader of a history */
     int64_t posted_ms, expires_ms;
     int64_t own_expires_ms; /* as it would be if it had never been claimed */
     int64_t ready_ms;       /* end of its delay */

@@ -115,14 +115,14 @@ bool server_close(struct server *s);
 
 /*
  * Does one request. False if the response is not the document it has to be; *starved
- * tells whether the allocation that was to fail was reached.
+ * is true if the allocation that was to fail was reached.
  */
 bool server_do(struct server *s, const struct operation *op, struct trouble trouble,
                struct sim_response *response, bool *starved);
 
 /*
  * Passes the request that waits with this number to the API: the first time with an
- * operation, then with NULL. False as above; server_waits() tells whether there is a
+ * operation, then with NULL. False as above; server_waits() says whether there is a
  * response.
  */
 bool server_handle(struct server *s, int waiter, const struct operation *op,
@@ -145,7 +145,7 @@ bool server_has_rung(struct server *s);
  * space. */
 struct store_delivery *server_lease(struct server *s);
 
-/* True if a deliverer need not wait for being told. */
+/* True if a deliverer need not wait for a notification. */
 bool server_is_notified(const struct server *s);
 
 /* Takes one of leased[] back. True if the allocation that was to fail was reached. */

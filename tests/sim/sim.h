@@ -2,7 +2,7 @@
  * sim: one history under way.
  *
  * Actors send requests, the network may lose requests and responses, the server
- * responses, and the checker judges every response the server gives, heard or not.
+ * responses, and the checker judges every response the server gives, received or lost.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -81,7 +81,7 @@ void sim_settle(struct sim *sim, bool late);
 /* Everything that is due is delivered, and nothing is leased any more. */
 void sim_deliver_all(struct sim *sim);
 
-/* A request of the checker itself: always heard, nothing goes wrong. */
+/* A request of the checker itself: always received, without faults. */
 bool sim_look(struct sim *sim, const struct operation *op, struct sim_response *response);
 
 /* Everything at a place must be as the ledger says. If it is not, a request has changed

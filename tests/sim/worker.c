@@ -134,7 +134,7 @@ draw_items(struct sim *sim, struct random *r, const struct holding *h,
         sim->ledger.queues[h->place].settings[SETTING_DEAD_LETTER] != STORE_UNSET ||
         random_chance(r, 5);
     enum store_finish_action drawn[IDS_MAX];
-    size_t buried = 0;
+    size_t dead = 0;
 
     for (size_t i = 0; i < h->count; i++) {
         const uint64_t dice = random_below(r, 100);
@@ -143,7 +143,7 @@ draw_items(struct sim *sim, struct random *r, const struct holding *h,
                    : dice < 75 || !letters ? STORE_FINISH_RELEASE
                                            : STORE_FINISH_DEAD_LETTER;
         if (drawn[i] == STORE_FINISH_DEAD_LETTER &&
-            ++buried > bodies_most(sim->profile) / 2)
+            ++dead > bodies_most(sim->profile) / 2)
             drawn[i] = STORE_FINISH_DELETE;
     }
     for (int action = STORE_FINISH_DELETE; action <= STORE_FINISH_DEAD_LETTER; action++)

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* Makes a queue of this name with this document; tells whether it is new. */
+/* Makes a queue of this name with this document. Returns whether it is new. */
 static bool
 create(struct fixture *f, const char *name, const char *json)
 {

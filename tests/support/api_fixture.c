@@ -93,7 +93,7 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
         engine.log = testapi_log(f->testapi, NULL);
     f->metrics = (struct metrics){.shown_queues = API_FIXTURE_SHOWN};
     if (f->testapi == NULL &&
-        api_fixture_on_redis()) /* the test API sees what an engine tells */
+        api_fixture_on_redis()) /* the test API sees the changes of an engine */
         open_redis(f, &engine);
     else
         ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);

@@ -6,7 +6,7 @@
  *
  *     then_delete(&g, 1);
  *     then_release(&g, 2, 30, "busy");
- *     then_bury(&g, 3, "bad input");
+ *     then_dead_letter(&g, 3, "bad input");
  *     then_post(&g, "next", 2);
  *     ck_assert_status(finish(f, &g), ST_OK);
  *

@@ -1,6 +1,6 @@
 /*
- * invariant_fixture: lets an invariant be broken in a child process, and hears what it
- * says.
+ * invariant_fixture: lets an invariant be broken in a child process, and reads its
+ * error.
  */
 #ifndef TESTS_SUPPORT_INVARIANT_FIXTURE_H
 #define TESTS_SUPPORT_INVARIANT_FIXTURE_H
@@ -16,7 +16,7 @@ enum { BROKEN_LINE_CAP = 2048 };
  * line. */
 void catch_broken(void (*break_it)(void), char line[BROKEN_LINE_CAP]);
 
-/* The same; the only line must tell of a broken invariant, contain a text, and end so. */
+/* The same; the only line must report a broken invariant, contain a text, and end so. */
 void expect_broken(void (*break_it)(void), const char *contains, const char *ends);
 
 #endif

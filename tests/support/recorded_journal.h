@@ -1,5 +1,5 @@
 /*
- * recorded_journal: the story that is in tests/unit/journal/recorded, told again.
+ * recorded_journal: the story that is in tests/unit/journal/recorded, once more.
  *
  * Two processes one after the other, on one disk, with every type of record between them.
  * The same seeds give the same bytes, as long as neither the format nor what the engine

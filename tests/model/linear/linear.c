@@ -36,7 +36,7 @@ by_call(const void *a, const void *b)
     return (x->call_ns > y->call_ns) - (x->call_ns < y->call_ns);
 }
 
-/* Marked are those that no order could be found for; the first of them tells most. */
+/* Marks operations without a place in any order. The first one shows most. */
 static void
 print_history(const struct history *h, const struct search_result *result)
 {

@@ -189,7 +189,7 @@ START_TEST(a_subscription_counts_its_dropped_messages)
     fixture_close(f);
 }
 
-/* Puts a message with this number there, as a log tells it. */
+/* Puts a message with this number there, as a replay of a log does. */
 static void
 put(struct fixture *f, uint64_t number)
 {

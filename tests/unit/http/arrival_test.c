@@ -1,6 +1,6 @@
 /*
- * The first bytes of a connection, which tell how much memory its heads need. (A private
- * header: no client can see which memory it got.)
+ * The first bytes of a connection, which determine how much memory its heads need. (A
+ * private header: no client can see which memory it got.)
  */
 #include "http/mhd/internal.h"
 

@@ -201,7 +201,7 @@ SERVER_TEST(a_request_that_is_not_whole_in_its_time_is_refused, server_fixture_o
 TEST_CASE("lingering close");
 
 /*
- * The client has heard the end of a response that came too early for it. It may go on
+ * The client has received the end of a response that came too early for it. It may go on
  * sending for a while, or a reset could take the response away from it; then the server
  * closes.
  */

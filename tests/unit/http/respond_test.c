@@ -735,8 +735,8 @@ SERVER_TEST(a_claim_for_a_disconnected_client_is_released, open_log(f))
     make_all_durable(f);
 }
 
-/* True if the system tells how many bytes of a connection were sent. An emulator of user
- * programs (qemu) does not. */
+/* True if the system reports how many bytes of a connection were sent. An emulator of
+ * user programs (qemu) does not. */
 static bool
 tells_sent_bytes(void)
 {
@@ -751,7 +751,7 @@ tells_sent_bytes(void)
     return len > offsetof(struct tcp_info, tcpi_bytes_retrans);
 }
 
-/* A Unix socket cannot tell whether the client has seen a part of the response. */
+/* A Unix socket cannot report whether the client has seen a part of the response. */
 LOOP_TEST(a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp, 2)
 {
     const struct server_fixture_options options = {.workers = 1,

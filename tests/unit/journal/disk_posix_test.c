@@ -300,7 +300,7 @@ START_TEST(the_directory_may_be_moved)
 
 /* Runs it as a user without rights; -1: that cannot be had. */
 static int
-as_nobody(int (*run)(void *arg), void *arg)
+as_another_user(int (*run)(void *arg), void *arg)
 {
     int result;
 
@@ -327,7 +327,7 @@ START_TEST(a_directory_without_rights_is_refused)
     int error;
 
     ck_assert_int_eq(chmod(f.folder, 0), 0);
-    error = as_nobody(open_and_shut, f.folder);
+    error = as_another_user(open_and_shut, f.folder);
     ck_assert_int_eq(chmod(f.folder, 0700), 0);
     ck_assert(error == EACCES || error == -1);
 }
@@ -344,8 +344,8 @@ START_TEST(the_parent_of_an_existing_directory_need_not_be_readable)
     ck_assert_int_eq(chmod(f.folder, 0733), 0); /* 0333 for its owner, who may be us */
     if (getuid() != 0)
         ck_assert_int_eq(chmod(f.folder, 0333), 0);
-    found = as_nobody(open_and_shut, inside);
-    made = as_nobody(open_and_shut, missing);
+    found = as_another_user(open_and_shut, inside);
+    made = as_another_user(open_and_shut, missing);
     ck_assert_int_eq(chmod(f.folder, 0700), 0);
     ck_assert_int_eq(rmdir(inside), 0);
     (void)rmdir(missing);

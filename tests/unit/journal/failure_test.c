@@ -167,7 +167,7 @@ struct deed {
     struct sim_disk *disk, *other; /* the journal's; an empty one */
     uint64_t seed;
     char error[JOURNAL_ERROR_CAP];
-    uint64_t posted; /* messages that a response would have told of */
+    uint64_t posted; /* messages that a response would have acknowledged */
     uint64_t total;  /* messages that were there, if it is known */
 };
 

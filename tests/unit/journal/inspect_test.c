@@ -627,8 +627,8 @@ LOOP_TEST(a_last_segment_without_frames_has_its_size, 3)
     sim_disk_free(w.disk);
 }
 
-/* Of a program that did not write it, of another journal, or not whole: it tells of
- * nothing. */
+/* Of a program that did not write it, of another journal, or not whole: it is
+ * ignored. */
 LOOP_TEST(a_journal_without_a_durable_lsn_is_read, 5)
 {
     struct durable_lsn mark;

@@ -214,7 +214,7 @@ START_TEST(a_pop_whose_key_is_larger_than_a_frame_is_refused_and_changes_nothing
 
 /* ------------------------------------------------------------------ keys in a log */
 
-/* An engine that tells a log in memory. */
+/* An engine with a log in memory. */
 static void
 logged_open(struct world *w, struct logbook **log)
 {

@@ -188,7 +188,7 @@ START_TEST(a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is)
 
     socket_open(&receiver);
     server_fixture_open_with(&f, &options);
-    f.store->blocks = false; /* it does, and no_supervisor has told the worker */
+    f.store->blocks = false; /* it does, and no_supervisor has notified the worker */
     (void)server_check(&w, &receiver.supervisor, f.server);
     await_round(&f); /* no_supervisor needs a notification: they were woken for this */
     slow_store_shut(f.store);

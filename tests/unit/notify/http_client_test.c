@@ -13,7 +13,7 @@ struct curl_options {
 };
 
 static CURLcode
-hear(CURL *handle, CURLoption option, ...)
+note_option(CURL *handle, CURLoption option, ...)
 {
     struct curl_options *options = handle;
     va_list args;
@@ -36,7 +36,7 @@ static bool
 set_up(struct curl_options *options, const char *ca)
 {
     struct notify_config config = {.ca = ca};
-    struct http_client c = {.config = &config, .curl.easy_setopt = hear};
+    struct http_client c = {.config = &config, .curl.easy_setopt = note_option};
     struct delivery p = {.handle = options, .target.kind = TARGET_WEB};
 
     return curl_setup(&c, &p);

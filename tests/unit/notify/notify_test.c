@@ -509,7 +509,7 @@ START_TEST(a_silent_subscriber_delays_no_other)
         last = post(2 + i % 5, "/hang");
     for (int i = 0; i < 10; i++)
         expect_of("/status/200", STORE_OUTCOME_DELIVERED, 0);
-    /* The last quarter is not for hosts that were never heard. */
+    /* The last quarter is not for hosts that never responded. */
     hook_sink_await(f.sink, "/hang", 3);
     ck_assert_uint_eq(hook_sink_count(f.sink, "/hang"), 3);
     notify_close(f.notify);

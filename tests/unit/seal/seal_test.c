@@ -27,7 +27,7 @@ static struct {
 } reported;
 
 static void
-hear(void *arg, enum status st, const char *id, struct bytes project)
+note_trouble(void *arg, enum status st, const char *id, struct bytes project)
 {
     (void)arg;
     ck_assert_uint_lt(reported.count, sizeof(reported.st) / sizeof(reported.st[0]));
@@ -40,7 +40,7 @@ static struct seal *
 make(const char *list, uint64_t bodies_per_salt)
 {
     const struct seal_config config = {
-        .mem = f.mem, .bodies_per_salt = bodies_per_salt, .trouble = hear};
+        .mem = f.mem, .bodies_per_salt = bodies_per_salt, .trouble = note_trouble};
     struct seal *s = NULL;
     struct reason why;
     size_t line;
