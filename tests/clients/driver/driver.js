@@ -1,4 +1,4 @@
-// Does with the node client as it is told, one JSON object a line. driver.py has the same words.
+// Runs commands with the node client, one JSON object a line. driver.py has the same words.
 "use strict";
 
 const readline = require("node:readline");
