@@ -43,7 +43,7 @@ place_of_claim(const struct sim *sim, const struct operation *op,
 
 /* The request has its response. The actor receives it, unless it is lost. */
 static void
-receive(struct sim *sim, int waiter, const struct sim_response *response, bool gone)
+end_response(struct sim *sim, int waiter, const struct sim_response *response, bool gone)
 {
     struct operation op = sim->server.parked[waiter].op;
 
@@ -65,7 +65,7 @@ receive(struct sim *sim, int waiter, const struct sim_response *response, bool g
 
 /* Tries for a waiter: the first time with an operation, then with NULL. */
 static void
-handle(struct sim *sim, int waiter, const struct operation *op, enum waiting_end end)
+call_api(struct sim *sim, int waiter, const struct operation *op, enum waiting_end end)
 {
     struct parked *p = &sim->server.parked[waiter];
     struct trouble trouble = sim_trouble(sim);
@@ -92,14 +92,14 @@ handle(struct sim *sim, int waiter, const struct operation *op, enum waiting_end
     j.body_bytes = p->body.len;
     sim_judge(sim, &j, trouble, sound);
     if (!sim_broken(sim) && !p->waits)
-        receive(sim, waiter, &response, j.gone);
+        end_response(sim, waiter, &response, j.gone);
     if (!sim_broken(sim) && p->waits && j.starved) {
         /* Without memory for all that it wants, it may wait for less. It is tried
          * again. */
         bool lucky = sim->lucky;
 
         sim->lucky = true;
-        handle(sim, waiter, NULL, WAITING_ON);
+        call_api(sim, waiter, NULL, WAITING_ON);
         sim->lucky = lucky;
     }
 }
@@ -108,7 +108,7 @@ void
 sim_wait(struct sim *sim, struct actor *who, const struct operation *op)
 {
     if (!sim_broken(sim))
-        handle(sim, number_of(sim, who), op, WAITING_ON);
+        call_api(sim, number_of(sim, who), op, WAITING_ON);
 }
 
 /* The front end may call the API once more, or end the request without a word. */
@@ -118,7 +118,7 @@ sim_hang_up(struct sim *sim, struct actor *who, struct random *r)
     int waiter = number_of(sim, who);
 
     if (random_chance(r, 50)) {
-        handle(sim, waiter, NULL, WAITING_ABANDONED);
+        call_api(sim, waiter, NULL, WAITING_ABANDONED);
         return;
     }
     history_who(sim, who);
@@ -131,7 +131,7 @@ sim_hang_up(struct sim *sim, struct actor *who, struct random *r)
 
 /* Calls the API again if there is a reason to. */
 static bool
-retry(struct sim *sim, struct random *r, int waiter)
+retry_waiter(struct sim *sim, struct random *r, int waiter)
 {
     const struct parked *p = &sim->server.parked[waiter];
     bool over = p->dismissed || sim->server.now_ms >= p->until_ms;
@@ -144,13 +144,13 @@ retry(struct sim *sim, struct random *r, int waiter)
         (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
                             "is notified that its queue is gone, which it is not");
     else
-        handle(sim, waiter, NULL, over ? WAITING_OVER : WAITING_ON);
+        call_api(sim, waiter, NULL, over ? WAITING_OVER : WAITING_ON);
     return true;
 }
 
 /* Retries for every waiter once, in a random order. True if any had a reason. */
 static bool
-retry_all(struct sim *sim, struct random *r, bool whole)
+retry_waiters(struct sim *sim, struct random *r, bool whole)
 {
     uint64_t first = random_below(r, WAITERS_MAX);
     uint64_t stride = 2 * random_below(r, WAITERS_MAX / 2) + 1; /* prime to 64: all */
@@ -158,7 +158,7 @@ retry_all(struct sim *sim, struct random *r, bool whole)
 
     for (uint64_t i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
         if (whole || random_chance(r, 50))
-            any = retry(sim, r, (int)((first + i * stride) % WAITERS_MAX)) || any;
+            any = retry_waiter(sim, r, (int)((first + i * stride) % WAITERS_MAX)) || any;
     return any;
 }
 
@@ -186,11 +186,11 @@ void
 sim_round(struct sim *sim, struct random *r, bool whole)
 {
     if (!whole) {
-        (void)retry_all(sim, r, false);
+        (void)retry_waiters(sim, r, false);
         return;
     }
     (void)server_housekeep(&sim->server);
-    while (retry_all(sim, r, true) && !sim_broken(sim))
+    while (retry_waiters(sim, r, true) && !sim_broken(sim))
         continue;
     ledger_advance(&sim->ledger, sim->server.now_ms);
     for (int i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
@@ -203,5 +203,5 @@ sim_drain(struct sim *sim)
 {
     for (int i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
         if (server_waits(&sim->server, i))
-            handle(sim, i, NULL, WAITING_OVER);
+            call_api(sim, i, NULL, WAITING_OVER);
 }

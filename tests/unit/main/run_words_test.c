@@ -74,7 +74,7 @@ START_TEST(its_own_options_stand_anywhere_among_those_of_the_server)
     ck_assert_str_eq(from_end(3), "--max-wait");
     ck_assert_str_eq(from_end(2), "3");
     ck_assert_str_eq(from_end(1), "--ci-short");
-    ck_assert(!has("warn")); /* a file may set the others */
+    ck_assert(!has("warn")); /* a log file gets all levels */
     run_words_free(&words);
 }
 
