@@ -22,7 +22,7 @@ struct logged_key {
     struct store_key_record record;
 };
 
-/* What the changes say of a queue. */
+/* A queue as the changes describe it. */
 struct logged_queue {
     bool there, transient;
     size_t messages;
@@ -347,7 +347,7 @@ flush(struct store_log *log)
 
 /* ---------------------------------------------------------------------- comparing */
 
-/* What is in a queue. */
+/* The contents of a queue. */
 struct contents {
     enum status st;
     uint64_t messages, claimed, delayed;
