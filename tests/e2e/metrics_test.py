@@ -540,16 +540,16 @@ class Attack(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.__exit__(None, None, None)
 
-    def cost_s(self, data, times=50):
-        """Processor time of the server for a request."""
+    def cost_s(self, data, times=10):
+        """Processor time of the server for a request: the least of some rounds, since others use the machine."""
         with self.server.connect() as client:
-            client.send(data)
-            client.response()
-            before = processor_s(self.server)
-            for _ in range(times):
-                client.send(data)
-                self.assertEqual(client.response().status, 200)
-            return (processor_s(self.server) - before) / times
+            def round_s():
+                before = processor_s(self.server)
+                for _ in range(times):
+                    client.send(data)
+                    self.assertEqual(client.response().status, 200)
+                return (processor_s(self.server) - before) / times
+            return min(round_s() for _ in range(6))
 
     def test_its_cost_does_not_depend_on_the_number_of_queues(self):
         with Server("--workers", "1") as self.server:
@@ -560,7 +560,8 @@ class Attack(unittest.TestCase):
         many = self.cost_s(request("GET", "/metrics"))
         listing = self.cost_s(request("GET", "/v2/queues?limit=20&detailed=true"))
         self.assertEqual(value(self.server, "claimd_queues"), self.QUEUES)
-        self.assertLess(many, 3 * few)
+        # There are 25 times as many queues at least. It takes no longer, but for noise.
+        self.assertLess(many, 5 * few)
         # 100 queues with 7 lines each, and 300 other lines, against 20 queues: 10 times as much
         # work, and 25 times under ASan, whose checks cost the formatting of lines most.
         self.assertLess(many, (80 if SANITIZED else 30) * listing)
