@@ -4,9 +4,9 @@
 #   awk [-v set="NAME=VALUE..."] -f generate.awk TABLES FRAME
 #
 # TABLES is the output of `claimd tables` (src/main/help.c, src/base/command.c), `claimd-client tables` and
-# `claimd-bench tables`. A line of FRAME that begins with "@" names a part, such as "@options", and perhaps a command, such as "@about token". The part replaces the
-# line. "@version@" within a line becomes a text. All other lines are copied. `set` has values of options
-# for the part @conf.
+# `claimd-bench tables`. A line of FRAME that begins with "@" names a part, such as "@options", and
+# perhaps a command, such as "@about token". The part replaces the line. "@version@" within a line becomes
+# a text. All other lines are copied. `set` has values of options for the part @conf.
 
 BEGIN {
     FS = "\t"
