@@ -125,7 +125,8 @@ class Recipes(unittest.TestCase):
                 cls.insert(*insertion)
         cls.count_one_more()
         cls.run_there(CMAKE, "--preset", "debug")
-        cls.run_there(CMAKE, "--build", "build/debug", "--target", *TARGETS)
+        # One job at a time, because other tests run meanwhile.
+        cls.run_there(CMAKE, "--build", "build/debug", "--parallel", "1", "--target", *TARGETS)
         cls.claimd = os.path.join(cls.root, "build/debug/claimd")
 
     @classmethod
