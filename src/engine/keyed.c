@@ -2,7 +2,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"
 
-/* Keys that an operation with a key frees, besides those that stop it. */
+/* Expired keys that each operation with a key frees, apart from its own. */
 enum { FREE_SOME = 4 };
 
 enum status
@@ -37,7 +37,7 @@ keyed_look_up(struct keyed *k, enum store_key_kind kind)
     return ST_OK;
 }
 
-/* Counts the new key for its project. */
+/* Counts the new key for its project. ST_KEYS_FULL: sets op->key_end_ms. */
 static enum status
 take_place(struct keyed *k)
 {

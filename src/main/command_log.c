@@ -1,4 +1,5 @@
-/* claimd log: prints the records of a journal as lines of JSON. */
+/* claimd log: prints the records of a journal as lines of JSON. Read journal_show()
+ * (claimd/journal/inspect.h) next. docs/journal.md explains the records. */
 #include "claimd/base/clock.h"
 #include "claimd/json/string.h"
 #include "main/command.h"

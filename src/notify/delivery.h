@@ -47,7 +47,8 @@ void target_read(struct bytes uri, struct target *out);
 struct guard;
 
 struct delivery {
-    struct list link; /* in one list: waits for the log, waits for its host, or is sent */
+    /* In one list: until its change is durable, its host is free, or it is sent. */
+    struct list link;
     struct store_delivery leased;
     struct target target;
     struct host *host; /* NULL: not looked up yet */
@@ -66,7 +67,7 @@ struct delivery {
 /* Makes a delivery of a leased one, owned. NULL: no memory. */
 struct delivery *delivery_new(struct mem *mem, const struct store_delivery *leased);
 
-/* The store must have it back, and it must not be sent. */
+/* Frees it. The store has its outcome (store_delivery_done()). It is not being sent. */
 void delivery_free(struct mem *mem, struct delivery *d);
 
 /* ------------------------------------------------------------------ outcomes */
@@ -78,7 +79,8 @@ void delivery_free(struct mem *mem, struct delivery *d);
  *     410                    the subscription ends
  *     429, 5xx, no response  the attempt failed. The policy decides on a retry, which is
  *                            not earlier than the Retry-After of 429 and 503
- *     any other              a permanent failure. claimd does not follow redirects
+ *     any other              refused: a permanent failure. claimd does not follow
+ *                            redirects
  */
 struct ending {
     enum ending_kind {
@@ -104,9 +106,9 @@ enum outcome_kind {
 };
 
 struct outcome {
-    enum outcome_kind kind;
-    enum store_outcome outcome;
-    int64_t wait_ms; /* FAILED: time until the retry */
+    enum outcome_kind kind;     /* for metrics and log */
+    enum store_outcome outcome; /* for the store */
+    int64_t wait_ms;            /* FAILED: time until the retry */
 };
 
 void outcome_decide(const struct ending *e, const struct store_delivery *d,

@@ -335,8 +335,8 @@ read_failure(const struct http_client *c, const struct delivery *p, CURLcode res
      * other schemes are not sent. */
     if (result == CURLE_URL_MALFORMAT)
         how->kind = ENDING_IMPOSSIBLE;
-    /* 5xx of SMTP is permanent like 4xx of HTTP, but an operator can repair a failed
-     * login. */
+    /* Statuses of SMTP from 550 on are permanent (docs/api.md 20.5). Others are not, nor
+     * is a failed login, because an operator can correct their causes. */
     if (p->target.kind == TARGET_MAIL && result != CURLE_LOGIN_DENIED &&
         c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK &&
         status >= 550)

@@ -207,7 +207,7 @@ struct apply_input {
     size_t claim_count;
 };
 
-/* 1 + the index of a claim in load.claims. Adds the claim if it is new. 0: `claim` is
+/* 1 + the index of a claim in l->claims. Adds the claim if it is new. 0: `claim` is
  * NULL. */
 static size_t
 load_claim_place(struct apply_input *l, const struct store_claim_record *claim)

@@ -8,8 +8,9 @@
 enum { ASK_MS = 2 };
 
 /*
- * The timers of the system stand still while the machine sleeps, and the clock does not.
- * So a worker that sleeps until a deadline looks at the clock this often.
+ * The timeouts of the kernel do not advance while the machine is suspended, but the clock
+ * of the store does. So a worker that sleeps until a deadline looks at the clock this
+ * often.
  */
 enum { LOOK_MS = 30000 };
 

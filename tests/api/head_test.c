@@ -72,7 +72,8 @@ open_longest(struct longest *l, const char *encoded)
     l->queue = repeated(l, "q", QUEUE_BYTES);
 }
 
-/* The values that a route needs to succeed. Ids are known after a post and a claim. */
+/* A body with which the route succeeds; NULL: it needs none. Ids are known after a post
+ * and a claim. */
 static const char *
 body_for(struct longest *l, const struct route *r, size_t messages, bool v1)
 {

@@ -1,8 +1,8 @@
 /*
  * floor: the documents that the floor servers respond with, as long as claimd's own.
  *
- * A floor server reads a request whole and responds with a fixed document: what the
- * loopback and the HTTP library allow, with no queue behind.
+ * A floor server reads a request whole and responds with a fixed document. So it measures
+ * the lower bound: loopback and HTTP library, without a queue.
  */
 #ifndef TESTS_BENCH_FLOOR_H
 #define TESTS_BENCH_FLOOR_H

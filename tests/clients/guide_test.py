@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/clients.md: what it prints can be pasted.
+"""Runs the examples of docs/clients.md as they are printed.
 
     guide_test.py CLAIMD
 """

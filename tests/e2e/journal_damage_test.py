@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""Directories that claimd must not use as they are, and those that it may.
+"""claimd refuses directories that it cannot use (exit status 1) and damaged journals (exit status 3), and
+starts where a crash explains the state.
 
     journal_damage_test.py CLAIMD
-
-Exit status 1: it cannot start here and now. Exit status 3: what is in the directory is not
-what was written, and going on would lose something without a word.
 """
 
 import os
@@ -139,7 +137,7 @@ class Damage(JournalCase):
         self.refused(3, self.path, "damaged", os.path.basename(segments[2]))
 
     def test_the_first_segment_is_missing(self):
-        """No sweep has shown again what was in it, also if nothing else speaks of that."""
+        """No checkpoint has written its records again, and no other file names the segment."""
         segments = self.fill(restarts=2)
         os.unlink(segments[0])
         self.refused(3, self.path, "damaged")
@@ -277,7 +275,7 @@ class Damage(JournalCase):
         self.refused(3, os.path.basename(segments[1]), "another journal", path=first)
 
     def test_a_clock_that_is_far_ahead(self):
-        """Of the journal: it was made long ago, or so its frames say."""
+        """The frames say that the journal was written a month ago."""
         segment = self.fill()[0]
         month = 31 * 24 * 3600 * 1000
         for offset, size in frames(segment):

@@ -42,7 +42,7 @@ KERNEL_BOUND = 262144  # docs/security.md, "Limits of a connection": of each dir
 
 def waiting_bytes(server, peer):
     """The state of the server's socket to this peer, and the bytes that the kernel keeps for both
-    directions. Zero if there is no socket."""
+    directions. None, 0, 0 if there is no socket."""
     with open("/proc/net/tcp", encoding="ascii") as f:
         rows = [line.split() for line in f][1:]
     for row in rows:
@@ -65,12 +65,12 @@ class Unread:
         self.port = self.socket.getsockname()[1]
 
     def push(self):
-        """Sends as much as the kernel takes, and returns whether it took nothing."""
+        """Sends until the kernel takes no more."""
         try:
             while self.socket.send(self.data):
                 continue
         except OSError:
-            return True
+            return
 
     def fill(self):
         """Sends until the server takes no more."""

@@ -102,7 +102,7 @@ class Format(unittest.TestCase):
                 prometheus.scrape()
                 shown = {dict(labels)["project"]
                          for labels in prometheus.query('claimd_queue_claims{queue="q"}')}
-                self.assertEqual(prometheus.complaints(), [])
+                self.assertEqual(prometheus.log_problems(), [])
             self.assertEqual(shown, set(projects) | set(escaped.values()))
             text = server.fetch("GET", "/metrics").body.decode()
             self.assertEqual(promtool("check", "metrics", stdin=text), (0, ""))
@@ -424,7 +424,7 @@ class Story(unittest.TestCase):
         self.assert_process()
         self.assert_alerts()
         self.assert_dashboard()
-        self.assertEqual(self.prometheus.complaints(), [])
+        self.assertEqual(self.prometheus.log_problems(), [])
 
 
 def dashboard():

@@ -1,10 +1,11 @@
-"""Prometheus as Debian ships it, and what it scrapes: for the tests of /metrics.
+"""Runs Prometheus and promtool of Debian, and parses /metrics, for the tests of metrics.
 
-    exposition(text)        {sample: value} of the text format, strictly read
-    promtool("check", ...)  its exit status and what it said
-    Prometheus(targets)     a real one, which scrapes every second; a context manager
+    families(text)          {name: family} of the text format, strictly parsed
+    samples(text)           {(name, labels as sorted pairs...): value}
+    promtool("check", ...)  exit status and output
+    Prometheus(targets)     a server that scrapes every second; a context manager
 
-None of it is optional: where scripts/packages names it and it is missing, tests fail.
+If a package that scripts/packages lists is missing, the tests fail instead of being skipped.
 """
 
 import http.client
@@ -129,8 +130,8 @@ class Prometheus:
         now = time.time()
         eventually(lambda: (self.value('timestamp(up{job="%s"})' % job) or 0) > now)
 
-    def complaints(self):
-        """Lines of its log about a scrape with a fault."""
+    def log_problems(self):
+        """The warnings and errors in its log."""
         return [line for line in self.log if "level=warn" in line or "level=error" in line]
 
     def __enter__(self):

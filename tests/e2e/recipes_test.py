@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""docs/contributing.md: whoever follows a recipe changes the files that it names, and no others.
+"""Follows a small case of each recipe of docs/contributing.md, which names each file that changes.
 
     recipes_test.py CMAKE
 
-Follows all recipes in a copy of the source, builds that, and runs the tests that the recipes name.
+The changes are made in a copy of the source. It is built, and runs the tests that the recipes name.
 """
 
 import os

@@ -139,8 +139,8 @@ do_claim(struct worker *w, size_t queue)
     store_batch_release(&batch);
 }
 
-/* Takes a claim off this thread's list; its messages may be held by others from now
- * on. */
+/* Removes a claim from this thread's list. From now on another thread may claim its
+ * messages. */
 static struct holding
 release_claim(struct worker *w)
 {
@@ -211,8 +211,8 @@ next_number(struct worker *w, char *body, size_t cap)
     return number;
 }
 
-/* Ends the work on a claim in one step: its messages are deleted, given back, or dead
- * letters, and a message is posted. */
+/* Finishes a claim in one step: deletes, releases or dead-letters its messages, and
+ * posts one. */
 static void
 do_finish_at_once(struct worker *w)
 {
@@ -291,7 +291,7 @@ do_pop(struct worker *w, size_t queue)
     store_batch_release(&batch);
 }
 
-/* A live claim of this thread is there and holds what it took. */
+/* A live claim of this thread still has the messages that it claimed. */
 static void
 do_renew_and_query(struct worker *w)
 {
@@ -367,7 +367,7 @@ do_private_queue(struct worker *w)
                                           &where) == ST_OK);
 }
 
-/* A subscriber comes; the last one goes again. */
+/* Adds a subscriber. The last one is sometimes removed again. */
 static void
 do_subscribe(struct worker *w, size_t queue)
 {
@@ -388,7 +388,8 @@ do_subscribe(struct worker *w, size_t queue)
                                                  store_id_bytes(&out.id)) == ST_OK);
 }
 
-/* Where a delivery goes; NULL: to who may have been there twice meanwhile. */
+/* The flag of the subscription of a delivery. NULL: it is the last subscriber, which may
+ * have been deleted and created again meanwhile, so that two deliveries are leased. */
 static _Atomic bool *
 leased_flag(struct worker *w, const struct store_delivery *d)
 {
@@ -403,7 +404,7 @@ leased_flag(struct worker *w, const struct store_delivery *d)
     return NULL;
 }
 
-/* One thing at a time is leased of a subscription, to all threads. */
+/* At most one delivery of a subscription is leased at a time, over all threads. */
 static void
 do_deliver(struct worker *w)
 {
@@ -478,7 +479,7 @@ run_worker(void *argument)
     return NULL;
 }
 
-/* Two queues whose dead letters meet in a third, and its go back to the first. */
+/* Two queues with one dead-letter queue, whose own dead letters go to the first queue. */
 static void
 make_queues(struct fixture *f)
 {

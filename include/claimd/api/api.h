@@ -63,8 +63,8 @@ enum method {
     X(PREFER, "Prefer")                                                                  \
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                \
     X(ORIGIN, "Origin")                                                                  \
-    X(FETCH_SITE, "Sec-Fetch-Site") /* a browser says so of the page that requests */    \
-    X(UI, "Claimd-UI")              /* of actions on the page for operators */           \
+    X(FETCH_SITE, "Sec-Fetch-Site") /* set by browsers: how the page is related */       \
+    X(UI, "Claimd-UI")              /* of each action of the page for operators */       \
     X(REQUEST_ID, "X-Request-ID")   /* the front end logs this one and the next */       \
     X(TRACEPARENT, "traceparent")                                                        \
     X(FORWARDED_FOR,                                                                     \
@@ -115,7 +115,7 @@ struct progress {
 
 /* Whether a long-polling request continues to wait. */
 enum waiting_end {
-    WAITING_ON,       /* it does */
+    WAITING_ON,       /* the request still waits */
     WAITING_OVER,     /* this is its last call */
     WAITING_ABANDONED /* its last call, and it must not claim: the client has hung up */
 };
@@ -126,7 +126,7 @@ enum waiting_end {
  */
 struct waiting {
     enum waiting_end end;
-    /* Notified to call again; of STORE_GONE: with WAITING_OVER. */
+    /* When it is notified, call again; of STORE_GONE: with WAITING_OVER. */
     struct store_listener listener;
     int64_t wait_ms; /* with API_WAIT: time limit, from the first call */
     /* Private to the API: */
@@ -243,7 +243,7 @@ struct api_condition {
     _Atomic bool closed;   /* maintenance: it refuses posts and does all else */
 };
 
-/* Limits of each project; 0: none. The store enforces the first three. */
+/* Limits of each project; 0: unlimited. The store enforces the first three. */
 struct api_project_limits {
     int64_t queues, messages, bytes;
     int64_t requests_per_second, connections, waiters;
@@ -254,12 +254,12 @@ struct api_config {
     struct store *store; /* borrowed for the api's life, as all pointers here */
     struct mem *mem;
     const struct auth *auth;  /* NULL: there is no identity stub */
-    struct access *access;    /* NULL: headers are believed */
+    struct access *access;    /* NULL: each caller may do all */
     struct signer *signer;    /* NULL: there are no pre-signed URLs */
     struct seal *seal;        /* NULL: nothing can be encrypted */
     const struct clock *real; /* with access, signer or the test API */
     /* Clock of the times in the store, which responses show as times of the wall clock;
-     * NULL: they are. */
+     * NULL: the times in the store are those. */
     const struct clock *time_base;
     const struct api_condition *condition; /* NULL: neither draining nor closed */
     const struct metrics *metrics;         /* NULL: there are none */
@@ -326,8 +326,8 @@ bool api_may_wait(const struct api *api, const struct request *req);
 enum { API_SEED_MOST = 64 << 20 };
 
 /*
- * Replaces all that some projects have by the lines of a state (docs/api.md 23.4), before
- * the first request. ST_BAD_BODY, ST_BAD_VALUE, and the store's, with a reason.
+ * Replaces all data of the projects that are in the lines of a state (docs/api.md 23.4),
+ * before the first request. ST_BAD_BODY, ST_BAD_VALUE, and the store's, with a reason.
  */
 enum status
 api_seed(const struct api *api, struct bytes lines, int64_t now_ms, struct reason *why);

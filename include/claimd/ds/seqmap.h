@@ -39,7 +39,7 @@ void seqmap_pool_fini(struct seqmap_pool *pool);
 enum status seqmap_pool_stock(struct seqmap_pool *pool, size_t nodes);
 
 /*
- * Frees all but 16 spare nodes, which spare single posts and deletes the allocator.
+ * Frees all but 16 spare nodes. With those, single posts and deletes need no allocator.
  * O(spare nodes): call it after one or a few removals, not once after a million. A small
  * node among messages may keep a whole page in memory.
  */
@@ -54,9 +54,9 @@ struct seqmap {
 };
 
 /*
- * The number of nodes that inserting the numbers first .. first + count - 1, in any
- * order, takes at most. O(levels). An upper bound, which counts existing nodes, too.
- * Valid until the next removal.
+ * An upper bound of the nodes that inserting the numbers first .. first + count - 1, in
+ * any order, takes. It counts existing nodes, too. O(levels). Valid until the next
+ * removal.
  */
 size_t seqmap_nodes_for(const struct seqmap *map, uint64_t first, size_t count);
 

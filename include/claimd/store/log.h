@@ -1,5 +1,6 @@
 /*
  * store/log: the log to which a store appends its changes, and on which responses wait.
+ * The journal implements it. It is not the log of events (claimd/base/log.h).
  *
  * A store reserves space for a change when everything else that the change needs is
  * reserved, and appends the change when it has happened. It does both under the lock of
@@ -38,9 +39,9 @@ struct store_log {
                            bool checkpoint, size_t count, size_t bytes, size_t *space);
 
     /*
-     * Appends a change, with those that follow it by `then`, all of which *space was
-     * reserved for and no more than `largest`. *space shrinks by what they took. Returns
-     * the LSN of the last one; 0: no response waits.
+     * Appends a change and those that follow it by `then`. *space was reserved for all of
+     * them, and together they have at most `largest` bytes. *space shrinks by the bytes
+     * written. Returns the LSN of the last one; 0: no response waits for it.
      */
     uint64_t (*append)(struct store_log *log, struct store_change *change, size_t *space);
 

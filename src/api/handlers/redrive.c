@@ -176,12 +176,14 @@ read_redrive(struct context *ctx, struct store_redrive *out)
 
 /* ------------------------------------------------------------------ responding */
 
-/* Adds a slice to the result. False: it has a target too many, or there is no memory. */
+/* Adds a slice to the result. False: the result has no space for another target, or there
+ * is no memory for the name of this one. */
 static bool
 add_slice(struct context *ctx, struct totals *t, const struct store_redriven *slice)
 {
     size_t i = 0;
 
+    t->moved += slice->moved; /* also if the result cannot say where to */
     t->unknown_origin += slice->unknown_origin;
     t->remaining = slice->remaining;
     if (slice->moved == 0)
@@ -199,7 +201,6 @@ add_slice(struct context *ctx, struct totals *t, const struct store_redriven *sl
         t->target_count++;
     }
     t->targets[i].count += slice->moved;
-    t->moved += slice->moved;
     return t->target_count < TARGETS_MOST;
 }
 

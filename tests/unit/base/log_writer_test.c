@@ -246,8 +246,8 @@ START_TEST(the_end_does_not_wait_for_a_reader_that_does_not)
     ck_assert(!log_writer_end(&f.log, 10));
     count(&f, 0, MANY); /* into nothing */
     ck_assert(log_writer_end(&f.log, 10));
-    /* With the reader gone the thread comes back and leaves nothing behind. The
-     * descriptor stays open, since that moment is not known. */
+    /* Without the reader, the thread ends and frees its memory. The test cannot know
+     * when, so it leaves the descriptor open. */
     ck_assert_int_eq(fclose(f.reader), 0);
 }
 

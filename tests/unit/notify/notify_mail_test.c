@@ -42,7 +42,7 @@ fixture_open(void)
     f.sink = mail_sink_open();
     (void)snprintf(f.url, sizeof(f.url), "smtp://127.0.0.1:%d", mail_sink_port(f.sink));
     f.notify = NULL;
-    /* The guard is not about the server of mail: nothing is allowed. */
+    /* The guard does not apply to the mail server, so no address is allowed. */
     f.config = (struct notify_config){.mem = f.mem,
                                       .store = f.store,
                                       .store_log = feed_store_log(f.store),
@@ -135,8 +135,8 @@ START_TEST(a_confirmation_has_a_link)
         outcome_of(STORE_NOTICE_CONFIRM, "mailto:me@example.net?subject=s", "{}"),
         STORE_OUTCOME_DELIVERED);
     /*
-     * By Python, as is the signature in it: You are about to be subscribed to the queue:
-     * q of the project: a p. To confirm this, go to
+     * Computed with Python, also the signature: You are about to be subscribed to the
+     * queue: q of the project: a p. To confirm this, go to
      *
      * https://example.org/confirm?Signature=...&Methods=PUT&Paths=%2Fv2%2F...&Project=a%20p&...
      */
@@ -170,7 +170,7 @@ LOOP_TEST(an_invalid_address_gets_no_mail, 4)
     ck_assert_str_eq(mail_sink_received(f.sink), "");
 }
 
-START_TEST(without_a_server_it_is_given_up)
+START_TEST(without_a_mail_server_it_fails_permanently)
 {
     f.config.mail.url = NULL;
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, "mailto:me@example.net", "{}"),

@@ -145,7 +145,7 @@ START_TEST(deadlines_due_during_a_slice_are_not_missed)
     fixture_close(&f);
 }
 
-START_TEST(a_stopped_clock_causes_no_sleep)
+START_TEST(with_a_stopped_clock_a_worker_does_not_wake_for_deadlines)
 {
     struct fixture f;
 
