@@ -1,10 +1,10 @@
 /*
  * sometimes: rare states that the tests must reach.
  *
- * SOMETIMES(NAME) marks a place in the source where such a state is. The list below says
- * what the state is, and which test of ctest must reach it. tests/CMakeLists.txt compiles
- * the marked files once more with CLAIMD_SOMETIMES for these tests, and
- * tests/support/sometimes.h reports the states that were not reached.
+ * SOMETIMES(NAME) marks a place in the source where such a state is. The list below
+ * describes the state, and names the test of ctest that must reach the state.
+ * tests/CMakeLists.txt compiles the marked files once more with CLAIMD_SOMETIMES for
+ * these tests, and tests/support/sometimes.h reports the states that were not reached.
  *
  *   Cost     nothing: without CLAIMD_SOMETIMES a mark is an expression without code
  *   State    claimd has no global mutable state, and the marks do not change that. The
