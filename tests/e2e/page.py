@@ -60,6 +60,9 @@ def chromium():
                      "--user-data-dir=" + profile, "--no-first-run", "--disable-sync",
                      "--disable-background-networking", "--disable-component-update",
                      "--disable-default-apps", "--disable-extensions", "--force-device-scale-factor=1",
+                     # One process draws all pages: else each page that is opened starts one.
+                     "--renderer-process-limit=1", "--disable-site-isolation-trials",
+                     "--disable-features=SpareRendererForSitePerProcess,BackForwardCache",
                      "--lang=en-US", "--hide-scrollbars", "--font-render-hinting=none",
                      "--host-resolver-rules=MAP %s 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1" % NAME):
             options.add_argument(word)

@@ -110,9 +110,9 @@ def targets_for(folder):
     return found
 
 
-def symbols(path):
-    """The functions and data that an object or a program defines for others."""
-    run = subprocess.run(["nm", "--extern-only", "--defined-only", "--format=posix", path],
+def symbols(path, *options):
+    """The functions and data of an object or a program. Some linkers keep no external name in a program."""
+    run = subprocess.run(["nm", "--defined-only", "--format=posix", *options, path],
                          capture_output=True, text=True, check=True)
     return {line.split()[0] for line in run.stdout.splitlines() if " " in line}
 
@@ -243,16 +243,18 @@ def make(makers, count):
 
 def is_killed(mutant, programs):
     """Runs the programs that contain the object, until one fails. Prints the result."""
-    defined = symbols(mutant.object)
+    defined = symbols(mutant.object, "--extern-only")
+    having = [program for program in programs if program.symbols & defined]
     by = None
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
-        for program in sorted(programs, key=lambda p: p.seconds / (1 + p.kills)):
-            if program.symbols & defined and not program.passes_with(mutant, folder):
+        for program in sorted(having, key=lambda p: p.seconds / (1 + p.kills)):
+            if not program.passes_with(mutant, folder):
                 program.kills += 1
                 by = program.name
                 break
     print("%s:%d: %s: %s" % (mutant.path, mutant.line, mutant.kind,
-                             "killed by " + by if by else "survived"), flush=True)
+                             "killed by " + by if by else "survived" if having else "in no test program"),
+          flush=True)
     return by is not None
 
 
