@@ -6,7 +6,7 @@
 enum { FREE_SOME = 4 };
 
 enum status
-keyed_look_up(struct keyed *k, enum store_key_kind kind)
+keyed_begin_with_key(struct keyed *k, enum store_key_kind kind)
 {
     struct txn *t = k->txn;
     struct shard *sh = t->shard;
@@ -39,7 +39,7 @@ keyed_look_up(struct keyed *k, enum store_key_kind kind)
 
 /* Counts the new key for its project. ST_KEYS_FULL: sets op->key_end_ms. */
 static enum status
-take_place(struct keyed *k)
+add_key_to_project(struct keyed *k)
 {
     const struct engine *e = k->txn->engine;
     struct core *core = k->txn->shard->core;
@@ -61,7 +61,8 @@ take_place(struct keyed *k)
 }
 
 enum status
-keyed_make(struct keyed *k, enum store_key_kind kind, size_t messages, size_t bytes)
+keyed_reserve_with_key(struct keyed *k, enum store_key_kind kind, size_t messages,
+                       size_t bytes)
 {
     struct txn *t = k->txn;
     struct core *core = t->shard->core;
@@ -77,7 +78,7 @@ keyed_make(struct keyed *k, enum store_key_kind kind, size_t messages, size_t by
         return ST_NO_MEMORY;
     k->fresh->key = *t->op->key;
     k->fresh->kind = (uint8_t)kind;
-    st = take_place(k);
+    st = add_key_to_project(k);
     if (st == ST_OK)
         st = hashmap_reserve(&t->shard->keys, 1);
     if (st == ST_OK)
@@ -131,7 +132,7 @@ keyed_keep_messages(struct keyed *k, const struct list *messages)
 }
 
 void
-keyed_finish(struct keyed *k)
+keyed_end_with_key(struct keyed *k)
 {
     struct shard *sh = k->txn->shard;
 

@@ -35,10 +35,12 @@ struct keyed {
     struct grouped_change changes[KEYED_CHANGES];
 };
 
-enum status keyed_look_up(struct keyed *k, enum store_key_kind kind);
-enum status
-keyed_make(struct keyed *k, enum store_key_kind kind, size_t messages, size_t bytes);
-void keyed_finish(struct keyed *k);
+/* The rest of keyed_begin(), keyed_reserve() and keyed_end() for an operation with a
+ * key. */
+enum status keyed_begin_with_key(struct keyed *k, enum store_key_kind kind);
+enum status keyed_reserve_with_key(struct keyed *k, enum store_key_kind kind,
+                                   size_t messages, size_t bytes);
+void keyed_end_with_key(struct keyed *k);
 
 /* Finds the key of the operation, if it has one. Sets op->repeated if k->known is set.
  * ST_KEY_REUSED. */
@@ -48,7 +50,8 @@ keyed_begin(struct keyed *k, struct txn *t, enum store_key_kind kind)
     k->txn = t;
     k->known = NULL;
     k->fresh = NULL;
-    return __builtin_expect(t->op->key == NULL, 1) ? ST_OK : keyed_look_up(k, kind);
+    return __builtin_expect(t->op->key == NULL, 1) ? ST_OK
+                                                   : keyed_begin_with_key(k, kind);
 }
 
 /*
@@ -61,7 +64,7 @@ keyed_reserve(struct keyed *k, enum store_key_kind kind, size_t messages, size_t
 {
     return __builtin_expect(k->txn->op->key == NULL, 1)
                ? ST_OK
-               : keyed_make(k, kind, messages, bytes);
+               : keyed_reserve_with_key(k, kind, messages, bytes);
 }
 
 /* Keep the key with the result of the operation. No effect without a key. */
@@ -101,7 +104,7 @@ static inline void
 keyed_end(struct keyed *k)
 {
     if (__builtin_expect(k->txn->op->key != NULL, 0))
-        keyed_finish(k);
+        keyed_end_with_key(k);
 }
 
 #endif

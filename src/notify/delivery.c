@@ -145,7 +145,8 @@ static const struct bucket_bounds bounds_us = {11,
                                                 10000000}};
 
 void
-metrics_count(struct notify_metrics *f, enum outcome_kind kind, int64_t duration_ns)
+notify_metrics_count(struct notify_metrics *f, enum outcome_kind kind,
+                     int64_t duration_ns)
 {
     counter_add(&f->tries[kind], 1);
     if (duration_ns >= 0)

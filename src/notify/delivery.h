@@ -126,7 +126,8 @@ struct notify_metrics {
 };
 
 /* duration_ns: -1 if nothing was sent. */
-void metrics_count(struct notify_metrics *f, enum outcome_kind kind, int64_t duration_ns);
+void notify_metrics_count(struct notify_metrics *f, enum outcome_kind kind,
+                          int64_t duration_ns);
 
 void notify_metrics_write(const struct notify_metrics *f, uint64_t slow_hosts,
                           struct exposition *x);

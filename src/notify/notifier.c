@@ -134,7 +134,7 @@ finish_attempt(struct notify *n, struct delivery *p, const struct ending *how,
     struct outcome v;
 
     outcome_decide(how, &p->leased, &v);
-    metrics_count(&n->metrics, v.kind, duration_ns);
+    notify_metrics_count(&n->metrics, v.kind, duration_ns);
     if (p->blocked)
         counter_add(&n->metrics.blocked, 1);
     delivery_log_outcome(&n->delivery_log, p, &v, how, why);

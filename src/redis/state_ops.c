@@ -26,7 +26,8 @@ struct records_pin {
 
 /* Makes the memory of `records` records and `claims` claims. NULL: no memory. */
 static struct records_pin *
-slice_new(const struct call *c, size_t records, size_t claims, struct store_records *out)
+records_pin_new(const struct call *c, size_t records, size_t claims,
+                struct store_records *out)
 {
     struct records_pin *s =
         mem_alloc(c->store->config.mem,
@@ -95,7 +96,7 @@ records_read_messages(struct call *c, bool first, struct store_records *out)
 {
     const size_t messages =
         call_count(c) > MESSAGES ? (call_count(c) - MESSAGES) / WORDS : 0;
-    struct records_pin *s = slice_new(c, messages + 1, messages, out);
+    struct records_pin *s = records_pin_new(c, messages + 1, messages, out);
     uint64_t tag = 0;
 
     if (s == NULL)
@@ -143,7 +144,7 @@ records_read_subscriptions(struct call *c, const uint64_t resume[3],
                            struct store_records *out)
 {
     const size_t count = subscription_response_count(c);
-    struct records_pin *s = slice_new(c, count, 0, out);
+    struct records_pin *s = records_pin_new(c, count, 0, out);
 
     if (s == NULL)
         return ST_NO_MEMORY;
@@ -188,10 +189,10 @@ void
 redis_records_release(const struct store *store, struct store_records *records)
 {
     struct redis_store *s = redis_of((struct store *)(uintptr_t)store);
-    struct records_pin *slice = records->pin;
+    struct records_pin *pin = records->pin;
 
-    wire_free_response(&s->cluster.wire, slice->response);
-    mem_free(s->config.mem, slice);
+    wire_free_response(&s->cluster.wire, pin->response);
+    mem_free(s->config.mem, pin);
 }
 
 /* ---------------------------------------------------------------------- applying */
@@ -210,7 +211,7 @@ struct apply_input {
 /* 1 + the index of a claim in l->claims. Adds the claim if it is new. 0: `claim` is
  * NULL. */
 static size_t
-load_claim_place(struct apply_input *l, const struct store_claim_record *claim)
+apply_claim_no(struct apply_input *l, const struct store_claim_record *claim)
 {
     size_t i = l->claim_count;
 
@@ -251,7 +252,7 @@ call_add_message(struct call *c, struct apply_input *l,
     struct buf details;
 
     call_text(c, m->id.text);
-    call_number(c, (int64_t)load_claim_place(l, m->claim));
+    call_number(c, (int64_t)apply_claim_no(l, m->claim));
     call_word(c, m->body);
     call_checksum(c, m->checksum);
     call_raw(c, &m->client, sizeof(m->client));
@@ -318,7 +319,7 @@ load_count_records(struct apply_input *l, struct mem *mem)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < l->count; i++)
         if (l->records[i].kind == STORE_RECORD_MESSAGE)
-            (void)load_claim_place(l, l->records[i].message.claim);
+            (void)apply_claim_no(l, l->records[i].message.claim);
     return ST_OK;
 }
 
