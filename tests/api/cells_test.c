@@ -41,7 +41,7 @@ static const struct {
 
 /* Methods of the tables, and methods that no route has. */
 static const char *const methods[] = {"GET",   "HEAD",   "POST",    "PUT",
-                                      "PATCH", "DELETE", "OPTIONS", "BREW"};
+                                      "PATCH", "DELETE", "OPTIONS", "UNKNOWN"};
 
 enum { KNOWN = 6, METHODS = COUNT(methods) };
 

@@ -253,7 +253,7 @@ API_TEST(without_keys_no_signature_verifies)
         {"GET", "/v1/health", 204},
         {"GET", "/", 300},
         {"OPTIONS", "/v2/queues", 200},
-        {"BREW", "/v2/queues", 405},
+        {"UNKNOWN", "/v2/queues", 405},
     };
     static const char *const signatures[] = {"", "6a63d63242ebd18c3518871dda6fdcb6"};
 

@@ -195,7 +195,7 @@ walk_route(struct longest *l, const struct version *v, const struct route *r)
         ck_assert_msg(l->f.c.res.code <= 300, "%s %s: %d %s", api_method_name(r->method),
                       r->pattern, l->f.c.res.code, api_body(&l->f.c));
         send(l, "OPTIONS", path, NULL);
-        send(l, "BREW", path, NULL);
+        send(l, "UNKNOWN", path, NULL);
     }
     l->routes++;
 }

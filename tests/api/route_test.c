@@ -157,7 +157,7 @@ API_TEST(a_method_that_a_resource_lacks_is_405_and_names_the_others)
         {"POST", "/v2/queues", "GET, OPTIONS"},
         {"HEAD", "/v2/queues", "GET, OPTIONS"},
         {"HEAD", "/v2/queues/q", "DELETE, GET, PATCH, PUT, OPTIONS"},
-        {"BREW", "/v2/queues/q", "DELETE, GET, PATCH, PUT, OPTIONS"},
+        {"UNKNOWN", "/v2/queues/q", "DELETE, GET, PATCH, PUT, OPTIONS"},
         {"get", "/v2/queues/q", "DELETE, GET, PATCH, PUT, OPTIONS"},
         {"PUT", "/v2/queues/q/stats", "GET, OPTIONS"},
         {"GET", "/v2/queues/q/purge", "POST, OPTIONS"},

@@ -226,11 +226,11 @@ API_TEST_WITH(it_is_good_for_no_other_words, open_signing(f, KEY))
 
 API_TEST_WITH(a_grant_allows_no_method_that_claimd_does_not_know, open_signing(f, KEY))
 {
-    static const char *const methods[] = {"other", "BREW", "get", ""};
+    static const char *const methods[] = {"other", "UNKNOWN", "get", ""};
 
-    hold(f, "{\"methods\":[\"BREW\",\"GET\",\"other\"],\"expires\":"
+    hold(f, "{\"methods\":[\"UNKNOWN\",\"GET\",\"other\"],\"expires\":"
             "\"2026-01-31T13:00:00\"}");
-    f->c.headers[API_HEADER_URL_METHODS] = "BREW,GET,other";
+    f->c.headers[API_HEADER_URL_METHODS] = "UNKNOWN,GET,other";
     f->c.headers[API_HEADER_URL_PATHS] = "/v2/queues/q/messages";
     ck_api(f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)

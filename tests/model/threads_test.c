@@ -26,7 +26,7 @@ enum {
 enum ending { UNBORN, POSTED, FINISHED };
 
 /* State that all threads share. */
-struct arena_of_threads {
+struct shared_state {
     struct store *store;
     _Atomic int64_t now_ms;
     _Atomic int posted; /* numbers given */
@@ -47,7 +47,7 @@ struct holding {
 };
 
 struct worker {
-    struct arena_of_threads *shared;
+    struct shared_state *shared;
     struct random random;
     struct holding holdings[CLAIMS];
     size_t holding_count;
@@ -172,7 +172,7 @@ do_release(struct worker *w)
 static void
 do_finish(struct worker *w)
 {
-    struct arena_of_threads *shared = w->shared;
+    struct shared_state *shared = w->shared;
     struct bytes ids[LIMIT], claim;
     struct store_queue where;
     struct holding h;
@@ -216,7 +216,7 @@ next_number(struct worker *w, char *body, size_t cap)
 static void
 do_finish_at_once(struct worker *w)
 {
-    struct arena_of_threads *shared = w->shared;
+    struct shared_state *shared = w->shared;
     struct store_finish_item items[LIMIT];
     struct store_draft draft;
     struct store_id id;
@@ -372,17 +372,17 @@ static void
 do_subscribe(struct worker *w, size_t queue)
 {
     struct store_queue where = queue_at(queue);
-    size_t who = random_below(&w->random, SUBSCRIBERS);
+    size_t subscriber_no = random_below(&w->random, SUBSCRIBERS);
     char subscriber[] = "0";
     const struct store_subscription_draft draft = {bytes_of(subscriber, 1),
                                                    bytes_str("{}"), 1209600};
     struct store_subscribed out;
 
-    subscriber[0] = (char)('0' + who);
+    subscriber[0] = (char)('0' + subscriber_no);
     expect_true(w,
                 store_subscription_create(w->shared->store, STORE_AT(w->shared->now_ms),
                                           &where, &draft, &out) == ST_OK);
-    if (who == SUBSCRIBERS - 1 && random_chance(&w->random, 50))
+    if (subscriber_no == SUBSCRIBERS - 1 && random_chance(&w->random, 50))
         expect_true(w, store_subscription_delete(w->shared->store,
                                                  STORE_AT(w->shared->now_ms), &where,
                                                  store_id_bytes(&out.id)) == ST_OK);
@@ -393,13 +393,13 @@ do_subscribe(struct worker *w, size_t queue)
 static _Atomic bool *
 leased_flag(struct worker *w, const struct store_delivery *d)
 {
-    size_t who = (size_t)(d->subscriber.data[0] - '0');
+    size_t subscriber_no = (size_t)(d->subscriber.data[0] - '0');
 
-    for (size_t i = 0; i < QUEUES && who + 1 < SUBSCRIBERS; i++) {
+    for (size_t i = 0; i < QUEUES && subscriber_no + 1 < SUBSCRIBERS; i++) {
         struct store_queue where = queue_at(i);
 
         if (store_queue_equal(&where, &d->queue))
-            return &w->shared->leased[i][who];
+            return &w->shared->leased[i][subscriber_no];
     }
     return NULL;
 }
@@ -498,7 +498,7 @@ make_queues(struct fixture *f)
 
 /* Pops what is left: every number must turn up that has not been finished yet. */
 static void
-account_for_the_rest(struct arena_of_threads *shared, struct worker *w)
+account_for_the_rest(struct shared_state *shared, struct worker *w)
 {
     shared->now_ms += 10000; /* no delay is left */
     for (size_t queue = 0; queue < QUEUES; queue++) {
@@ -519,7 +519,7 @@ account_for_the_rest(struct arena_of_threads *shared, struct worker *w)
 
 LOOP_TEST(threads_neither_lose_a_message_nor_hold_one_twice, 3)
 {
-    static struct arena_of_threads shared; /* too large for the stack */
+    static struct shared_state shared; /* too large for the stack */
     struct worker workers[THREADS] = {{.shared = &shared}};
     struct random seeds = {random_seed("threads")};
     struct fixture f;
