@@ -187,7 +187,7 @@ class Install(unittest.TestCase):
                                  (0, alone.stdout, ""))
                 wrong = self.bench(claimd, "--threads", "2", "--batch", "0")
                 self.assertEqual((wrong.returncode, wrong.stdout, wrong.stderr),
-                                 (2, "", "claimd-bench: bad value for: --batch\n"))
+                                 (2, "", "claimd: bad value for: --batch\n"))
 
     def test_the_program_of_the_commands_is_started_beside_it_or_in_libexec(self):
         client = self.find("/claimd/claimd-client")

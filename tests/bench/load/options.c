@@ -154,7 +154,7 @@ option_set(struct options *o, const struct option_row *row, const char *text)
 bool
 bench_error(const char *what, const char *why)
 {
-    fprintf(stderr, "claimd-bench: %s: %s\n", what, why);
+    (void)command_fails(COMMAND_FAILED, "%s: %s", what, why);
     return false;
 }
 

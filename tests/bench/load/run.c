@@ -462,7 +462,7 @@ write_file(const char *path, report_fn *write, const struct options *o,
         if (fclose(out) == 0 && !bad)
             return true;
     }
-    fprintf(stderr, "claimd-bench: cannot write %s: %s\n", path, strerror(errno));
+    (void)command_fails(COMMAND_FAILED, "cannot write %s: %s", path, strerror(errno));
     return false;
 }
 
