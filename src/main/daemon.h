@@ -1,10 +1,11 @@
 /*
  * daemon: makes the parts of claimd, connects them, and frees them.
  *
- *     mem -> auth, keys -> log -> journal -> store -> api -> notify -> server
+ *     mem -> resources -> log -> test API -> journal -> store -> api -> notify -> server
  *
- * The parts are made in this order. A daemon knows no signals and no command line, so a
- * test can run several of them with its own clock.
+ * open_parts() (daemon.c) makes the parts in this order. The resources (resources.h) are
+ * sockets, keys, certificates and tokens. A daemon knows no signals and no
+ * command line, so a test can run several of them with its own clock.
  *
  *   Threads  daemon_stop() and daemon_clock_moved() any; the others one
  */
@@ -29,16 +30,17 @@ enum status daemon_open(const struct config *config, const struct clock *clock,
                         struct daemon **out, struct config_errors *errors);
 
 /*
- * Reports errors that daemon_open() would report about files, groups and sockets, without
- * making a daemon. ST_BAD_VALUE after error messages.
+ * Reports errors about files, groups and sockets without making a daemon. ST_BAD_VALUE:
+ * daemon_open() would fail in the same way. An error about a file that claimd reads later
+ * only counts in errors->count.
  */
 enum status daemon_check(const struct config *config, struct config_errors *errors);
 
 /*
  * Announces that the daemon is ready. Notifies the supervisor (claimd/base/supervisor.h),
  * and then writes a line for each address, such as "claimd listening on
- * http://127.0.0.1:40123" or "... unix:/path", to standard output and to ready_fd, which
- * it closes.
+ * http://127.0.0.1:40123" or "... unix:/path", to standard output and to ready_fd. It
+ * closes ready_fd unless that is a standard stream.
  */
 void daemon_announce(const struct daemon *d);
 

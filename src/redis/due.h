@@ -54,8 +54,8 @@ void
 due_init(struct due_lists *lists, enum due_kind kind, int64_t pause_ms, int64_t avoid_ms);
 void due_fini(struct due_lists *lists);
 
-/* There is something to do in the queue at this time of Redis (0: now). With another
- * status than ST_OK, the list may lack the queue. */
+/* Notes that there is something to do in the queue at this time of Redis (0: now). With
+ * another status than ST_OK, the list may lack the queue. */
 enum status
 due_add(struct redis_store *s, struct due_lists *lists, const struct store_op *op,
         const struct store_queue *where, int64_t ms);

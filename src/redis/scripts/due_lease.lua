@@ -1,9 +1,8 @@
 -- Leases the first due queue of a list to a process.
 --   KEYS    as due_add
 --   ARGV    time, length of the lease (ms)
---   returns OK, now, when the next queue is due (ms; 0: unknown), the queue, end of the lease; without the last two:
---   no
---           queue is due
+--   returns OK, now, when the next queue is due (ms; 0: unknown), the queue, end of the lease.
+--           Without the last two no queue is due
 --   cost    O(log queues)
 local now = time_now()
 local two = call('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')
