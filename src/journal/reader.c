@@ -44,6 +44,7 @@ reader_list(struct reader *r)
     return error == 0 ? ST_OK : reader_system_fails(r, "read", error);
 }
 
+/* LSNs `from` to `to` are lost; none if from > to. */
 static void
 report_damage(struct reader *r, const char *name, uint64_t offset, const char *what,
               uint64_t from, uint64_t to)
@@ -56,10 +57,10 @@ report_damage(struct reader *r, const char *name, uint64_t offset, const char *w
     r->damage(r->arg, &damage);
 }
 
-/* Reports damage of the current segment. LSNs up to `next` are missing, if it is larger
- * than the current one (0: none). */
+/* Reports damage of the current segment. If `next` is larger than the current LSN, the
+ * LSNs before it are missing. 0: none are. */
 static enum status
-damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
+segment_damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
 {
     if (r->damage == NULL)
         return reader_fail(r, ST_BAD_VALUE,
@@ -135,8 +136,8 @@ fill_frame(struct reader *r, size_t offset)
 
 /* ------------------------------------------------------------------ heads */
 
-/* Finds the nonce of a segment without a head: in its first frame, which stands where no
- * body can. */
+/* Finds the nonce of a segment without a head in its first frame. This frame has a fixed
+ * place, so a body of a message that looks like a frame cannot be taken for it. */
 static enum status
 find_nonce(struct reader *r, bool *skip)
 {
@@ -153,11 +154,12 @@ find_nonce(struct reader *r, bool *skip)
             !frame_read(at, r->len - SEGMENT_HEAD_BYTES, frame_nonce(at), &frame);
     if (!*skip)
         memcpy(r->nonce, frame_nonce(at), NONCE_BYTES);
-    return damaged(r, 0,
-                   *skip && r->damage != NULL
-                       ? "has neither a header nor a first frame, so its records are lost"
-                       : "is not the header of a segment",
-                   0);
+    return segment_damaged(
+        r, 0,
+        *skip && r->damage != NULL
+            ? "has neither a header nor a first frame, so its records are lost"
+            : "is not the header of a segment",
+        0);
 }
 
 /* Checks that a whole head belongs to this journal and that this program may read it. */
@@ -240,7 +242,7 @@ check_head(struct reader *r, bool *skip)
     if (head.first_lsn != r->now.first_lsn) {
         if (r->next_lsn == 0)
             r->next_lsn = head.first_lsn;
-        st = damaged(r, 0, "is the header of another segment", 0);
+        st = segment_damaged(r, 0, "is the header of another segment", 0);
         return st == ST_OK ? check_owner(r, &head, skip) : st;
     }
     st = check_owner(r, &head, skip);
@@ -275,8 +277,8 @@ read_records(struct reader *r, size_t offset, const struct frame *frame)
             return reader_fail(r, st,
                                "out of memory: the contents of the journal do not fit");
         if (st == ST_BAD_VALUE)
-            return damaged(r, offset, "has an invalid record",
-                           frame->first_lsn + frame->count);
+            return segment_damaged(r, offset, "has an invalid record",
+                                   frame->first_lsn + frame->count);
         if (st != ST_OK)
             return st;
         at += r->record_size;
@@ -285,7 +287,8 @@ read_records(struct reader *r, size_t offset, const struct frame *frame)
         r->found.records++;
         r->now.records++;
     }
-    return left > 0 ? damaged(r, offset, "has extra bytes after its records", 0) : ST_OK;
+    return left > 0 ? segment_damaged(r, offset, "has extra bytes after its records", 0)
+                    : ST_OK;
 }
 
 static enum status
@@ -295,7 +298,8 @@ read_frame(struct reader *r, size_t offset, const struct frame *frame)
 
     r->found.wall_ahead_ms = frame->wall_ahead_ms;
     if (frame->first_lsn != r->next_lsn)
-        st = damaged(r, offset, "is a frame with an unexpected LSN", frame->first_lsn);
+        st = segment_damaged(r, offset, "is a frame with an unexpected LSN",
+                             frame->first_lsn);
     if (st != ST_OK || frame->first_lsn != r->next_lsn)
         return st; /* a duplicate */
     st = read_records(r, offset, frame);
@@ -351,8 +355,8 @@ check_rest(struct reader *r, size_t *offset, bool last)
     later = frame_search(r->bytes, r->len, from, r->next_lsn, r->nonce, &frame);
     if (later < r->len) {
         *offset = later;
-        return damaged(r, from, "is not a frame, but intact frames follow",
-                       frame.first_lsn);
+        return segment_damaged(r, from, "is not a frame, but intact frames follow",
+                               frame.first_lsn);
     }
     for (used = r->len; used > 0 && r->bytes[used - 1] == 0;)
         used--;
@@ -367,7 +371,7 @@ read_frames(struct reader *r, bool last)
 {
     size_t offset = SEGMENT_HEAD_BYTES;
     /* In other segments no record is missing if the next one continues their LSNs. */
-    bool look = !r->live && (last || r->damage != NULL);
+    bool search = !r->live && (last || r->damage != NULL);
     struct frame frame;
     enum status st = ST_OK;
 
@@ -383,7 +387,7 @@ read_frames(struct reader *r, bool last)
             r->now.end = offset;
             if (r->frame != NULL)
                 r->frame(r->arg, r);
-        } else if (look)
+        } else if (search)
             st = check_rest(r, &offset, last);
         else
             break;
@@ -418,7 +422,7 @@ read_segment(struct reader *r, size_t i)
      */
     if (st == ST_OK && !skip && last && !r->live && r->now.frames == 0 &&
         r->size < r->made_bytes)
-        st = damaged(r, r->size, "ends before its first frame", 0);
+        st = segment_damaged(r, r->size, "ends before its first frame", 0);
     disk_close(s->disk, r->file);
     r->file = NULL;
     if (st != ST_OK)
@@ -436,7 +440,7 @@ read_segment(struct reader *r, size_t i)
 
 /* Reports that records that were durable once are missing at the end of the log. */
 static enum status
-lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing)
+report_missing_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing)
 {
     uint64_t last = r->next_lsn == 0 ? 0 : r->next_lsn - 1;
     char missing[DISK_NAME_CAP];
@@ -487,7 +491,7 @@ check_end(struct reader *r)
         (r->known && memcmp(s->journal, mark.journal, NONCE_BYTES) != 0))
         return ST_OK; /* the file is empty, or of another journal */
     if (mark.lsn >= r->next_lsn || mark.segment > last)
-        return lacks_end(r, &mark, mark.segment > last);
+        return report_missing_end(r, &mark, mark.segment > last);
     return ST_OK;
 }
 

@@ -4,8 +4,7 @@
  * Recovery and the commands use it. The owner sets the members above the line in struct
  * reader, and calls reader_list(), reader_read() and reader_fini().
  *
- *     damage() NULL   the first damage ends the reading: ST_BAD_VALUE, and error[] says
- *     where
+ *     damage() NULL   the first damage ends the reading: ST_BAD_VALUE and error[]
  *     otherwise       each damage is reported, and reading continues behind it
  *
  * A crash may tear the frame that is being written. But if a whole frame stands behind a
@@ -45,14 +44,14 @@ struct reader {
     size_t record_size;
     struct journal_findings found;
 
-    struct disk_file *file;     /* of the segment in turn */
+    struct disk_file *file;     /* of the current segment */
     uint8_t *bytes;             /* owned: bytes read of it */
     size_t len, size, capacity; /* bytes read, of the segment, of memory */
     uint64_t made_bytes;        /* size of the segment when it was begun; 0: not known */
-    uint8_t nonce[NONCE_BYTES]; /* its */
+    uint8_t nonce[NONCE_BYTES]; /* of the current segment */
     bool known;                 /* the journal id is known */
     uint64_t required;          /* features of all segments so far */
-    struct journal_segment now; /* the segment in turn */
+    struct journal_segment now; /* the current segment */
     char name[DISK_NAME_CAP], before[DISK_NAME_CAP];
     uint8_t boot_id[BOOT_ID_BYTES]; /* of the last segment, as in its head */
     int64_t boot_offset_ns;

@@ -9,7 +9,7 @@ struct nesting {
 };
 
 static bool
-fail(struct json_scan *s)
+scan_fail(struct json_scan *s)
 {
     s->bad = true;
     s->fault = s->at;
@@ -19,7 +19,7 @@ fail(struct json_scan *s)
 
 /* Notes what was expected at the current place. Returns false. */
 static bool
-lacks(struct json_scan *s, enum json_scan_wanted what)
+note_wanted(struct json_scan *s, enum json_scan_wanted what)
 {
     s->wanted = what;
     return false;
@@ -35,7 +35,7 @@ skip_space(struct json_scan *s)
 
 /* Passes this character, and spaces before it, if it comes next. */
 static bool
-accept(struct json_scan *s, unsigned char c)
+pass_char(struct json_scan *s, unsigned char c)
 {
     skip_space(s);
     if (s->at == s->end || *s->at != c)
@@ -138,8 +138,8 @@ pass_name(struct json_scan *s)
 
     skip_space(s);
     if (s->at == s->end || *s->at != '"' || !pass_string(s, &escaped))
-        return lacks(s, SCAN_WANTS_NAME);
-    return accept(s, ':') || lacks(s, SCAN_WANTS_COLON);
+        return note_wanted(s, SCAN_WANTS_NAME);
+    return pass_char(s, ':') || note_wanted(s, SCAN_WANTS_COLON);
 }
 
 /* Called behind a value (or behind the opening bracket of a container, `opened`). Leaves
@@ -150,14 +150,14 @@ pass_to_next(struct json_scan *s, struct nesting *n, bool opened)
     while (n->depth > 0) {
         bool object = n->objects[(n->depth - 1) / 64] >> ((n->depth - 1) % 64) & 1;
 
-        if (accept(s, object ? '}' : ']')) {
+        if (pass_char(s, object ? '}' : ']')) {
             n->depth--;
             opened = false;
             continue;
         }
-        if (!opened && !accept(s, ','))
-            return lacks(s, object ? SCAN_WANTS_COMMA_OR_BRACE
-                                   : SCAN_WANTS_COMMA_OR_BRACKET);
+        if (!opened && !pass_char(s, ','))
+            return note_wanted(s, object ? SCAN_WANTS_COMMA_OR_BRACE
+                                         : SCAN_WANTS_COMMA_OR_BRACKET);
         return !object || pass_name(s);
     }
     return true;
@@ -177,7 +177,7 @@ pass_container(struct json_scan *s)
 
         /* A scalar counts as a level, as in jansson. */
         if (s->depth + n.depth >= SCAN_DEPTH_MAX)
-            return lacks(s, SCAN_WANTS_LEVELS);
+            return note_wanted(s, SCAN_WANTS_LEVELS);
         if (opens) {
             uint64_t bit = 1ULL << (n.depth % 64), *word = &n.objects[n.depth / 64];
 
@@ -185,7 +185,7 @@ pass_container(struct json_scan *s)
             n.depth++;
             s->at++;
         } else if (!pass_scalar(s, &kind)) {
-            return lacks(s, SCAN_WANTS_VALUE);
+            return note_wanted(s, SCAN_WANTS_VALUE);
         }
         if (!pass_to_next(s, &n, opens))
             return false;
@@ -203,11 +203,11 @@ json_scan_value(struct json_scan *s, struct json_scan_value *out)
     if (kind == SCAN_OBJECT || kind == SCAN_ARRAY)
         passed = pass_container(s);
     else if (s->depth >= SCAN_DEPTH_MAX)
-        passed = lacks(s, SCAN_WANTS_LEVELS);
+        passed = note_wanted(s, SCAN_WANTS_LEVELS);
     else
-        passed = pass_scalar(s, &kind) || lacks(s, SCAN_WANTS_VALUE);
+        passed = pass_scalar(s, &kind) || note_wanted(s, SCAN_WANTS_VALUE);
     if (!passed)
-        return fail(s);
+        return scan_fail(s);
     if (out != NULL) {
         out->kind = kind;
         out->text = bytes_of((const char *)start, (size_t)(s->at - start));
@@ -221,27 +221,28 @@ json_scan_enter(struct json_scan *s, enum json_scan_kind kind)
     if (json_scan_peek(s) != kind)
         return false;
     if (s->depth >= SCAN_DEPTH_MAX)
-        return fail(s);
+        return scan_fail(s);
     s->at++;
     s->depth++;
     s->first = true;
     return true;
 }
 
-/* Called behind an item: false if the container ends here, or on a fault. */
+/* Called behind the opening bracket or an item. Passes the comma before the next item.
+ * False: the container ended and was left, or a fault. */
 static bool
-go_on(struct json_scan *s, unsigned char closing)
+pass_comma(struct json_scan *s, unsigned char closing)
 {
     bool first = s->first;
 
     s->first = false;
     if (s->bad)
         return false;
-    if (accept(s, closing)) {
+    if (pass_char(s, closing)) {
         s->depth--;
         return false;
     }
-    return first || accept(s, ',') || fail(s);
+    return first || pass_char(s, ',') || scan_fail(s);
 }
 
 bool
@@ -249,21 +250,21 @@ json_scan_member(struct json_scan *s, struct json_scan_name *name)
 {
     const unsigned char *start;
 
-    if (!go_on(s, '}'))
+    if (!pass_comma(s, '}'))
         return false;
     skip_space(s);
     start = s->at + 1;
     name->escaped = false;
     if (s->at == s->end || *s->at != '"' || !pass_string(s, &name->escaped))
-        return fail(s);
+        return scan_fail(s);
     name->text = bytes_of((const char *)start, (size_t)(s->at - start - 1));
-    return accept(s, ':') || fail(s);
+    return pass_char(s, ':') || scan_fail(s);
 }
 
 bool
 json_scan_item(struct json_scan *s)
 {
-    return go_on(s, ']');
+    return pass_comma(s, ']');
 }
 
 enum status

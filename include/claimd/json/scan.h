@@ -71,7 +71,7 @@ enum json_scan_wanted {
 struct json_scan {
     const unsigned char *at, *end; /* private, like the rest */
     const unsigned char *fault;    /* place of the fault, if bad, until the next call */
-    enum json_scan_wanted wanted;  /* likewise: what was expected */
+    enum json_scan_wanted wanted;  /* after json_scan_value(): what was expected there */
     unsigned depth;                /* containers entered and not left */
     bool first;                    /* at the beginning of the innermost container */
     bool bad;
@@ -87,8 +87,8 @@ enum json_scan_kind json_scan_peek(struct json_scan *s);
 /* Passes one whole value. False (and bad): there is none. out may be NULL. */
 bool json_scan_value(struct json_scan *s, struct json_scan_value *out);
 
-/* Enters the object or array that begins here. False (and not bad): it is of another
- * kind. */
+/* Enters the object or array that begins here. False: it is of another kind (not bad), or
+ * too deep (bad). */
 bool json_scan_enter(struct json_scan *s, enum json_scan_kind kind);
 
 /* Moves to the value of the next member. False: the object ended and was left, or bad. */
