@@ -28,7 +28,7 @@ feed_free(struct mem *mem, struct feed *f)
         mem_free(mem, entry);
     }
     hashmap_fini(&f->subscribers);
-    mem_free(mem, f->lost);
+    mem_free(mem, f->dropped);
     mem_free(mem, f);
 }
 
@@ -153,24 +153,24 @@ feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool)
 {
     uint64_t number = 0, second_number;
     struct feed_entry *first = seqmap_next_live(&f->entries, &number), *second;
-    size_t lost;
+    size_t missing;
 
     ENSURE(first != NULL);
-    lost = first->waiting;
+    missing = first->waiting;
     second_number = number + 1;
     second = seqmap_next_live(&f->entries, &second_number);
     ENSURE(second != NULL);
     SOMETIMES(FEED_DROPS);
-    second->waiting += lost;
+    second->waiting += missing;
     remove_entry(f, mem, pool, number, first);
-    return lost;
+    return missing;
 }
 
 /* Number of entries in the ranges up to and including the i-th. */
 static uint64_t
 dropped_until(const struct feed *f, size_t i)
 {
-    const struct feed_range *span = &f->lost[i];
+    const struct feed_range *span = &f->dropped[i];
 
     return span->before + (span->last - span->first + 1);
 }
@@ -179,24 +179,24 @@ dropped_until(const struct feed *f, size_t i)
 static enum status
 record_dropped(struct feed *f, struct mem *mem, uint64_t number)
 {
-    size_t capacity = f->lost_capacity == 0 ? 8 : 2 * f->lost_capacity,
-           count = f->lost_count;
-    struct feed_range *lost;
+    size_t capacity = f->dropped_capacity == 0 ? 8 : 2 * f->dropped_capacity,
+           count = f->dropped_count;
+    struct feed_range *ranges;
 
-    if (count > 0 && f->lost[count - 1].last + 1 == number) {
-        f->lost[count - 1].last = number;
+    if (count > 0 && f->dropped[count - 1].last + 1 == number) {
+        f->dropped[count - 1].last = number;
         return ST_OK;
     }
-    if (count == f->lost_capacity) {
-        lost = mem_realloc(mem, f->lost, capacity * sizeof(*lost));
-        if (lost == NULL)
+    if (count == f->dropped_capacity) {
+        ranges = mem_realloc(mem, f->dropped, capacity * sizeof(*ranges));
+        if (ranges == NULL)
             return ST_NO_MEMORY;
-        f->lost = lost;
-        f->lost_capacity = capacity;
+        f->dropped = ranges;
+        f->dropped_capacity = capacity;
     }
-    f->lost[count] =
+    f->dropped[count] =
         (struct feed_range){number, number, count == 0 ? 0 : dropped_until(f, count - 1)};
-    f->lost_count++;
+    f->dropped_count++;
     return ST_OK;
 }
 
@@ -219,21 +219,21 @@ feed_keep_newest(struct feed *f, struct seqmap_pool *pool, uint64_t bytes)
 uint64_t
 feed_dropped_behind(const struct feed *f, uint64_t number)
 {
-    size_t low = 0, high = f->lost_count;
+    size_t low = 0, high = f->dropped_count;
     const struct feed_range *span;
 
     while (low < high) { /* the first range that ends behind `number` */
         size_t middle = low + (high - low) / 2;
 
-        if (f->lost[middle].last > number)
+        if (f->dropped[middle].last > number)
             high = middle;
         else
             low = middle + 1;
     }
-    if (low == f->lost_count)
+    if (low == f->dropped_count)
         return 0;
-    span = &f->lost[low];
-    return dropped_until(f, f->lost_count - 1) - span->before -
+    span = &f->dropped[low];
+    return dropped_until(f, f->dropped_count - 1) - span->before -
            (span->first > number ? 0 : number - span->first + 1);
 }
 

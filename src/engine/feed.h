@@ -19,7 +19,7 @@
  *   - waiting and at_end count the attached cursors that stand there
  *   - bytes is the sum of the costs of the entries
  *
- *   Cost     each function O(levels of the tree); trimming as said there
+ *   Cost     each function O(levels of the tree), feed_trim() for each entry it frees
  *   Threads  the shard's lock
  */
 #ifndef ENGINE_FEED_H
@@ -61,8 +61,8 @@ struct feed {
     uint64_t bytes;
     uint64_t *tally; /* borrowed: a sum of the shard that `bytes` counts in; NULL: none */
     size_t at_end;
-    struct feed_range *lost; /* during a replay: dropped entries, ascending; owned */
-    size_t lost_count, lost_capacity;
+    struct feed_range *dropped; /* by feed_keep_newest(), ascending; owned */
+    size_t dropped_count, dropped_capacity;
     struct seqmap subscriptions; /* number -> struct subscription, owned */
     struct hashmap subscribers;  /* by their subscriber */
     struct list idle;            /* subscriptions at the end */
@@ -105,8 +105,8 @@ void feed_count_in(struct feed *f, uint64_t *tally);
 
 /*
  * During a replay, while there is no cursor: inserts a message anywhere, unless the
- * number is there. Needs feed_stock() and nodes. feed_number() gives all entries their
- * ordinals at the end.
+ * number is there. `as` has the times and the TTL of the entry. Needs feed_stock() and
+ * nodes. feed_number() gives all entries their ordinals at the end.
  */
 void feed_put(struct feed *f, struct seqmap_pool *pool, struct message *m,
               uint64_t number, const struct feed_entry *as);
@@ -137,8 +137,8 @@ void feed_detach(struct feed *f, struct cursor *c);
 struct feed_entry *
 feed_next(const struct feed *f, const struct cursor *c, uint64_t *number);
 
-/* Moves an attached cursor forward, behind this number. Returns the number of entries
- * that it missed on the way. */
+/* Moves an attached cursor forward, behind this number, whose entry has this ordinal.
+ * Returns the number of entries that it missed on the way. */
 uint64_t
 feed_advance(struct feed *f, struct cursor *c, uint64_t number, uint64_t ordinal);
 

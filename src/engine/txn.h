@@ -1,8 +1,7 @@
 /*
  * txn: a transaction, the work of one operation on one queue under the lock of its shard.
  *
- *     txn_begin()     finds the shard, expires what is due, takes its lock, finds the
- *     queue
+ *     txn_begin()     expires what is due, locks the shard, finds the queue
  *       reserve       does everything that can fail, txn_reserve() last
  *       commit        cannot fail; changes are logged (changelog.h)
  *     txn_end()       sets op->lsn, notifies waiters, releases the lock
@@ -17,7 +16,7 @@
 
 /* An engine, its shards and its operations. */
 struct engine {
-    struct store store; /* first: the seam's handle */
+    struct store store; /* first: the handle of the store interface */
     struct core core;
     size_t shard_mask;             /* number of shards - 1 */
     struct shard *shards;          /* owned */
@@ -37,8 +36,8 @@ engine_of(struct store *s)
  * does. */
 struct shard *engine_shard(const struct engine *e, uint64_t hash);
 
-/* The operations of the store, in *_ops.c, state_*.c, txn.c (batch_release) and
- * instance.c (all shards). */
+/* The operations of the store, in *_ops.c, post.c, claim_finish.c, redrive.c, state_*.c,
+ * txn.c (batch_release) and instance.c (all shards). */
 #define ENGINE_OPERATION(name) store_##name##_fn engine_##name;
 STORE_OPERATIONS(ENGINE_OPERATION)
 STORE_STATE_OPERATIONS(ENGINE_OPERATION)
@@ -60,7 +59,7 @@ struct txn {
     struct store_op *op;             /* borrowed from the caller, like `where` */
     const struct store_queue *where; /* the address of the queue */
     uint64_t hash;                   /* of where */
-    struct shard *shard;             /* locked between enter and leave */
+    struct shard *shard;             /* locked until txn_end() */
     struct queue *queue;             /* NULL: it does not exist */
     bool queue_is_new;               /* the queue is new and not linked yet */
     int64_t now_ms;                  /* the time at which the operation takes place */
