@@ -1,6 +1,6 @@
 """The promises of both clients of claimd: Python and node run the same tests by a driver in their language.
 
-A driver (driver/) runs its client by commands, one JSON object a line.
+A driver (driver/) reads orders, one JSON object a line, and calls its client.
 """
 
 import http.client
@@ -24,7 +24,7 @@ import examples
 
 SOURCES = os.path.realpath(os.path.join(HERE, "..", "..", "src", "clients"))
 SHORT = ("--ci", "--ci-short")
-CREATE = {"_max_claim_count": 2, "_dead_letter_queue": "dead"}
+DEAD_LETTERING = {"_max_claim_count": 2, "_dead_letter_queue": "dead"}
 
 
 class Failure(Exception):
@@ -296,7 +296,7 @@ class Requests:
         job, = driver.fetch("claim", queue="jobs")
         self.assertEqual((job["id"], job["attempt"]), (ident, 2))
 
-    def test_a_released_claim_gives_back_the_jobs_that_have_not_ended(self):
+    def test_a_released_claim_requeues_the_jobs_that_have_not_ended(self):
         server, driver = self.begin()
         driver.fetch("post", queue="jobs", bodies=[1, 2, 3])
         driver.fetch("claim", queue="jobs", limit=3)
@@ -603,7 +603,7 @@ class Work:
 
     def test_a_poison_message_goes_to_the_dead_letter_queue(self):
         server, driver = self.begin()
-        server.fetch("PUT", "/v2/queues/jobs", CREATE)
+        server.fetch("PUT", "/v2/queues/jobs", DEAD_LETTERING)
         server.post("poison", 2)
         self.work(driver)
         for attempt in (1, 2):
@@ -852,7 +852,7 @@ class TlsServer(Server):
         return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=context)
 
 
-class Page:
+class WorkerPage:
     """The worker that docs/worker.md prints."""
 
     def test_the_worker_of_the_page_works_and_stops(self):
@@ -1020,5 +1020,5 @@ class Fixture:
         eventually(lambda: self.processes() == [])
 
 
-class OwnClient(Requests, Faults, Work, Page, Tls, Zaqar):
-    """All of them."""
+class OwnClient(Requests, Faults, Work, WorkerPage, Tls, Zaqar):
+    """All tests of a client. python_client_test.py and node_client_test.py add its language."""

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The real server against clients that do not play fair: crowds, half-closed sockets,
+"""The program against hostile clients: thousands of idle connections, half-closed sockets,
 resets in the middle of responses, endless pipelines.
 
     attack_test.py CLAIMD
 
-    ATTACK_CONNECTIONS   size of the crowd (2000)
+    ATTACK_CONNECTIONS   number of idle connections (2000)
 
 limits_test.py tests slow clients, exhaustion_test.py a lack of resources, and stop_test.py the
 stop of the server.
@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from harness import (SANITIZED, Server, descriptors, eventually, more_descriptors,  # noqa: E402
                      post, request, resident_kb)
 
-CROWD = int(os.environ.get("ATTACK_CONNECTIONS", "2000"))
+CONNECTIONS = int(os.environ.get("ATTACK_CONNECTIONS", "2000"))
 GOOD = request("GET", "/v2/queues")
 
 
@@ -35,11 +35,11 @@ def totals_of(client, queue):
     return json.loads(client.response().body)["messages"]
 
 
-class Crowds(unittest.TestCase):
+class IdleConnections(unittest.TestCase):
     WORKING = 4
 
     def work(self, client, cycles):
-        """Posts, claims and finishes messages one by one."""
+        """Posts, claims and deletes messages one by one."""
         for _ in range(cycles):
             client.send(post("work"))
             self.assertEqual(client.response().status, 201)
@@ -48,8 +48,8 @@ class Crowds(unittest.TestCase):
             client.send(request("DELETE", held[0]["href"]))
             self.assertEqual(client.response().status, 204)
 
-    def crowd(self, server, size):
-        """Connections that do nothing, in the ways there are to do nothing."""
+    def connect_idle(self, server, size):
+        """Connections that wait before, in or after a request, in turn."""
         clients = []
         for i in range(size):
             client = server.connect()
@@ -64,7 +64,7 @@ class Crowds(unittest.TestCase):
         return clients
 
     def test_idle_connections_up_to_the_limit_do_not_disturb_requests(self):
-        limit = min(CROWD, more_descriptors() - 200)
+        limit = min(CONNECTIONS, more_descriptors() - 200)
         options = ("--max-connections", str(limit), "--idle-seconds", "600",
                    "--request-seconds", "600")
         with Server(*options) as server:
@@ -72,13 +72,13 @@ class Crowds(unittest.TestCase):
             for client in working:
                 self.work(client, 1)
             before = descriptors(server)
-            idle = self.crowd(server, limit - self.WORKING)
+            idle = self.connect_idle(server, limit - self.WORKING)
             with server.connect() as refused:
                 self.assertEqual(refused.response().status, 503)
             for client in working:
                 self.work(client, 100)
             self.assertEqual(totals_of(working[0], "work")["total"], 0)
-            self.finish(idle)
+            self.complete(idle)
             for client in idle:
                 client.close()
             eventually(lambda: descriptors(server) <= before)
@@ -86,8 +86,8 @@ class Crowds(unittest.TestCase):
                 self.work(client, 1)
                 client.close()
 
-    def finish(self, clients):
-        """After all that time each of them is still there to complete what it began."""
+    def complete(self, clients):
+        """Each connection is still open, and its request completes."""
         for i, client in enumerate(clients):
             client.send((GOOD, GOOD[-2:], post("slow")[-1:], GOOD)[i % 4])
         for i, client in enumerate(clients):

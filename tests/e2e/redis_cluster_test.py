@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""claimd on a Redis Cluster that changes, or parts of which have troubles. redis_kill.py
-tests messages when nodes die under load.
+"""claimd on a Redis Cluster whose slots move, and whose nodes end, hang or are replaced.
+redis_kill.py tests messages when nodes die under load.
 
     redis_cluster_test.py CLAIMD
 
@@ -46,7 +46,7 @@ class Shards(RedisCase):
 
     @contextlib.contextmanager
     def without_owner(self, queue, owner):
-        """The slot of a queue is no client's meanwhile."""
+        """No node owns the slot of the queue meanwhile."""
         slot = owner.say("CLUSTER", "KEYSLOT", "{p/%s}" % queue)
         for node in self.cluster.nodes:
             node.say("CLUSTER", "DELSLOTS", slot)
@@ -88,7 +88,7 @@ class Shards(RedisCase):
         self.becomes_well(api)
 
     def dead_letter(self, api, source, target):
-        """A message is claimed in vain as often as it may be; it is free again."""
+        """A message is claimed as often as it may be, and released. The next claim moves it."""
         api.fetch("PUT", source, {"_max_claim_count": 1, "_dead_letter_queue": target},
                   status=201)
         api.post(source, "dead")
@@ -103,7 +103,7 @@ class Shards(RedisCase):
         self.assertEqual(api.bodies(source), [])
 
     def test_a_dead_letter_for_an_unreachable_node(self):
-        """It is pending until a subscriber gets it."""
+        """It arrives when the node of its queue is back."""
         api = self.serve(self.url)
         source, target, _ = self.queues()
         self.dead_letter(api, source, target)
@@ -117,10 +117,10 @@ class Shards(RedisCase):
         def has_arrived():
             api.claim(source)
             return api.bodies(target) == ["dead"]
-        self.eventually(has_arrived, "the letter has arrived", 15)
+        self.eventually(has_arrived, "the dead letter has arrived", 15)
 
     def test_slots_are_moved(self):
-        """Those of a queue and of the list of queues; what comes first finds them."""
+        """The slots of a queue and of the list of queues. The first requests find them."""
         api = self.serve(self.url)
         name = self.queues()[0]
         api.post(name, "kept")
@@ -156,8 +156,7 @@ class Shards(RedisCase):
         self.assertEqual(api.health(), 200)
 
     def test_a_queue_is_served_while_its_slot_is_moved(self):
-        """All its keys are here, or all of them there; also those of a queue that has had a name
-        before, and those of one with a subscriber."""
+        """Also a queue that was deleted and made again, and one with a subscriber."""
         api = self.serve(self.url)
         for name in ("new", "again", "subscribed"):
             with self.subTest(queue=name):
@@ -182,7 +181,7 @@ class Shards(RedisCase):
                     node.say("CLUSTER", "SETSLOT", slot, "NODE", new.id)
                 self.assertEqual(len(api.claim(name, 5)[1]), 3)
 
-    def test_the_first_request_after_a_move_is_one_for_the_list(self):
+    def test_the_first_request_after_a_move_lists_the_queues(self):
         api = self.serve(self.url)
         api.post("q", 1)
         slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", "{p}")
@@ -209,14 +208,14 @@ class Shards(RedisCase):
             self.assertEqual(api.bodies(name)[0], "kept")
 
     def test_a_primary_hangs_and_goes_on(self):
-        """A request to a healthy node gets its response as soon as a thread is free."""
+        """Requests to the other nodes get their responses meanwhile."""
         api = self.serve(self.cluster.url(replicas=0, unsafe=1, **HANGING))
         names = self.queues()
         api.post(names[0], "kept")
         self.cluster.nodes[2].stall()
         try:
-            sender = threading.Thread(target=lambda: responses.append(api.try_post(names[2], 1)))
             responses = []
+            sender = threading.Thread(target=lambda: responses.append(api.try_post(names[2], 1)))
             sender.start()
             self.assert_alive(api, 0.5)
             self.assertEqual(api.bodies(names[0]), ["kept"])
@@ -230,7 +229,7 @@ class Shards(RedisCase):
 
 
 class Replaced(RedisCase):
-    """A cluster whose primary is replaced while it hangs: no node says that it has moved."""
+    """A cluster whose primary is replaced while it hangs, so that no node sends MOVED."""
 
     def test_a_hanging_node_gets_no_more_requests(self):
         with Cluster(primaries=3, replicas_each=1) as cluster:

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import STREAM, Server, Viewer, descriptors, eventually, post, request  # noqa: E402
 
+
 class Case(unittest.TestCase):
     options = ()
 
@@ -77,7 +78,7 @@ class Streams(Case):
         eventually(lambda: descriptors(self.server) <= before)
 
 
-class Slow(Case):
+class SlowViewer(Case):
     """A viewer that does not read, on a socket whose buffer is small."""
     options = ("--request-seconds=1",)
 
@@ -99,8 +100,8 @@ class Slow(Case):
             self.assertNotIn(b"event: end", client.rest())
 
 
-class Few(Case):
-    """No request may wait."""
+class WithoutWaiters(Case):
+    """The server lets no request wait."""
     options = ("--max-waiters=0",)
 
     def test_the_response_is_no_stream(self):

@@ -3,8 +3,8 @@
 
     waiting_test.py CLAIMD
 
-The ends of a wait, and the order of waiters, are tested by store/waiting_test, api/waiting_test and
-unit/http/respond_test, whose clock is theirs. Here are the threads and timers of the whole program.
+store/waiting_test, api/waiting_test and unit/http/respond_test test the ends of a wait and the order
+of waiters with a clock that they move. These are the threads and timers of the whole program.
 """
 
 import os
@@ -82,7 +82,7 @@ class FirstComeFirstServed(Case):
                 for client in clients:
                     client.close()
 
-    def test_the_number_of_a_claim_grows_over_a_restart(self):
+    def test_the_fencing_token_grows_over_a_restart(self):
         def number(server):
             put(server, "q", 1)
             client = send(server, claim("q", limit=1))

@@ -1,7 +1,7 @@
 /*
- * The names of a certificate: lines of the kinds that a list of certificates knows,
- * without bytes that no line has, so that no name can pass for two, or for one of another
- * kind. No row is found by it whose line it does not have.
+ * The names of a certificate, a line each: "dns:NAME" and so on. A name has no control
+ * characters, so it cannot look like two names, or like one of another kind. A list of
+ * certificates finds an entry only by a name that the certificate has.
  *
  * Input: the certificate (DER).
  */
@@ -36,7 +36,7 @@ check_line(struct bytes line)
     }
 }
 
-/* How many alternative names there are, of whatever kind and length, and the subject. */
+/* Number of alternative names, of any kind and length, and of the subject. */
 static size_t
 count_names(const gnutls_datum_t *der)
 {
@@ -74,16 +74,16 @@ check_found(struct mem *mem, struct bytes names)
 {
     const struct certificate shown = {.good = true, .names = names};
     const struct token_line *found;
-    struct token_list *c;
+    struct token_list *certificates;
     struct reason why;
     size_t bad_line;
 
-    fuzz_check(token_list_read(mem, bytes_str(list), certificate_line_read, &c, &bad_line,
-                               &why) == ST_OK,
+    fuzz_check(token_list_read(mem, bytes_str(list), certificate_line_read, &certificates,
+                               &bad_line, &why) == ST_OK,
                "%s", why.text);
-    found = token_list_find_certificate(c, &shown);
+    found = token_list_find_certificate(certificates, &shown);
     fuzz_check(found == NULL || has_line(names, found->subject), "found by another name");
-    token_list_free(c);
+    token_list_free(certificates);
 }
 
 int

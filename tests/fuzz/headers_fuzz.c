@@ -43,7 +43,8 @@ check_lengths(struct bytes text)
 
     loose.client_id_strict = false;
     if (caller_client(text, &loose, &client) == ST_OK)
-        fuzz_check(text.len >= (size_t)loose.min_length_client_id,
+        fuzz_check(text.len >= (size_t)loose.min_length_client_id &&
+                       text.len <= (size_t)loose.max_length_client_id,
                    "a client of %zu bytes", text.len);
 }
 
@@ -54,7 +55,8 @@ check_names(struct bytes project, struct bytes queue)
                                   "0123456789_-.";
 
     if (caller_project(project, false) == ST_OK)
-        fuzz_check(project.len > 0, "an empty project");
+        fuzz_check(project.len > 0 && project.len <= CALLER_PROJECT_MAX,
+                   "a project of %zu bytes", project.len);
     if (caller_queue_name(queue) != ST_OK)
         return;
     fuzz_check(queue.len >= 1 && queue.len <= CALLER_QUEUE_NAME_MAX,
@@ -64,7 +66,7 @@ check_names(struct bytes project, struct bytes queue)
                    "a name with byte %02x", (unsigned char)queue.data[i]);
 }
 
-/* A range that names us outright, put behind everything else, is enough. */
+/* A range that names application/json behind all others is enough. */
 static void
 check_accept(struct bytes accept, struct arena *arena)
 {

@@ -707,7 +707,7 @@ do_operation(struct history *h, enum operation op, size_t queue)
         pair_leave(&h->pair, some_waiter(h));
         break;
     case OP_GIVE_BACK:
-        pair_give_back(&h->pair, &where, &claim, chance(h, 50));
+        pair_release_unsent(&h->pair, &where, &claim, chance(h, 50));
         break;
     case OP_SUBSCRIBE:
         do_subscription(h, queue);

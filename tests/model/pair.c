@@ -954,10 +954,10 @@ pair_release(struct pair *p, const struct store_queue *queue, const struct id_pa
 }
 
 void
-pair_give_back(struct pair *p, const struct store_queue *queue,
-               const struct id_pair *claim, bool uncount)
+pair_release_unsent(struct pair *p, const struct store_queue *queue,
+                    const struct id_pair *claim, bool uncount)
 {
-    pair_note(p, queue, "give back %s/%s%s", claim->left.text, claim->right.text,
+    pair_note(p, queue, "release unsent %s/%s%s", claim->left.text, claim->right.text,
               uncount ? " uncounted" : "");
     pair_agree_status(p,
                       store_claim_release(p->twin, STORE_AT(p->now_ms), queue,

@@ -117,8 +117,8 @@ void pair_renew(struct pair *p, const struct store_queue *queue,
                 const struct id_pair *claim, const struct store_terms *terms);
 void pair_release(struct pair *p, const struct store_queue *queue,
                   const struct id_pair *claim);
-void pair_give_back(struct pair *p, const struct store_queue *queue,
-                    const struct id_pair *claim, bool uncount);
+void pair_release_unsent(struct pair *p, const struct store_queue *queue,
+                         const struct id_pair *claim, bool uncount);
 
 /* An action on a message, named on both sides. */
 struct pair_item {

@@ -282,7 +282,7 @@ do_release(struct story *s, struct store_op *op, size_t queue)
 }
 
 static enum status
-do_give_back(struct story *s, struct store_op *op, size_t queue)
+do_release_unsent(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_queue where = story_queue(queue);
 
@@ -529,10 +529,10 @@ static const struct {
     enum status (*act)(struct story *s, struct store_op *op, size_t queue);
     unsigned share;
 } deeds[] = {
-    {do_create, 2},      {do_update, 1}, {do_remove, 1},  {do_delete, 2},
-    {do_delete_many, 1}, {do_pop, 1},    {do_renew, 1},   {do_release, 2},
-    {do_give_back, 1},   {do_look, 4},   {do_claim, 7},   {do_post, 10},
-    {do_subscribe, 2},   {do_change, 2}, {do_deliver, 3}, {do_finish, 6},
+    {do_create, 2},         {do_update, 1}, {do_remove, 1},  {do_delete, 2},
+    {do_delete_many, 1},    {do_pop, 1},    {do_renew, 1},   {do_release, 2},
+    {do_release_unsent, 1}, {do_look, 4},   {do_claim, 7},   {do_post, 10},
+    {do_subscribe, 2},      {do_change, 2}, {do_deliver, 3}, {do_finish, 6},
     {do_redrive, 2},
 };
 

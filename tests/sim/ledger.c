@@ -446,7 +446,7 @@ ledger_next_death(const struct ledger *l)
 }
 
 void
-ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount)
+ledger_release_unsent(struct ledger *l, struct known_claim *c, bool uncount)
 {
     struct known_queue *q = &l->queues[c->place];
 

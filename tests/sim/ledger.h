@@ -222,7 +222,7 @@ struct known_claim *ledger_claim(const struct ledger *l, int place, const char *
  * Releases a claim whose response was lost: as a release. uncount: no client can have
  * seen the messages, so it does not count.
  */
-void ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount);
+void ledger_release_unsent(struct ledger *l, struct known_claim *c, bool uncount);
 
 /* Frees one message of its claim, which ends if it holds nothing else. */
 void ledger_release(struct ledger *l, struct known_message *m);

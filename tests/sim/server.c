@@ -538,7 +538,7 @@ server_end(struct server *s, int waiter)
 }
 
 void
-server_give_back(struct server *s, bool uncount)
+server_release_unsent(struct server *s, bool uncount)
 {
     const struct response *res = s->last.res;
     enum status st;

@@ -136,7 +136,7 @@ bool server_waits(const struct server *s, int waiter);
 void server_end(struct server *s, int waiter);
 
 /* The response was lost to the last request, a claim: gives it back. */
-void server_give_back(struct server *s, bool uncount);
+void server_release_unsent(struct server *s, bool uncount);
 
 /* False if a wakeup that was returned has not fired. */
 bool server_has_rung(struct server *s);

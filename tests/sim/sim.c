@@ -299,8 +299,8 @@ sim_loses_claim(struct sim *sim, const struct operation *op,
         c = ledger_claim(&sim->ledger, operation_place(op, i), response->location.text);
     uncount = random_chance(&sim->luck, 50);
     crash_remember(sim);
-    server_give_back(&sim->server, uncount);
-    ledger_give_back(&sim->ledger, c, uncount);
+    server_release_unsent(&sim->server, uncount);
+    ledger_release_unsent(&sim->ledger, c, uncount);
     history_note(
         sim, uncount ? "      (not a byte of the response is sent: it is given back)\n"
                      : "      (the response cannot be sent: it is given back)\n");

@@ -4,7 +4,7 @@
 
 #include <ctype.h>
 
-/* Posts one body with these request bytes to the queue. */
+/* Posts two messages in a request of this size. */
 static enum status
 post_sized(struct fixture *f, size_t request_bytes, bool create_queue)
 {
@@ -213,7 +213,7 @@ STORE_TEST(new_defaults_concern_only_messages_posted_afterwards)
     expect(f, 1);
 }
 
-STORE_TEST(fresh_messages_were_never_claimed)
+STORE_TEST(a_new_message_was_never_claimed)
 {
     post(f, 1);
     get(f, 1);

@@ -22,7 +22,7 @@ struct mail_sink {
 };
 
 static void
-keep(struct mail_sink *s, const char *line)
+append_received(struct mail_sink *s, const char *line)
 {
     size_t len = strlen(line);
 
@@ -67,7 +67,7 @@ talk(struct mail_sink *s, FILE *peer)
     while (fgets(line, sizeof(line), peer) != NULL) {
         const char *said = response(line, &in_text);
 
-        keep(s, line);
+        append_received(s, line);
         if (said != NULL && send(fileno(peer), said, strlen(said), MSG_NOSIGNAL) < 0)
             return;
     }

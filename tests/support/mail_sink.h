@@ -11,7 +11,7 @@ struct mail_sink; /* opaque */
 
 struct mail_sink *mail_sink_open(void);
 
-/* No client is connected any more. */
+/* Frees the server. The caller has disconnected all clients. */
 void mail_sink_close(struct mail_sink *s);
 
 int mail_sink_port(const struct mail_sink *s);

@@ -177,7 +177,7 @@ client_fetch(struct client *c, const char *method, const char *target, const cha
     c->prefer = c->key = NULL;
     if (send_all(c, text, (size_t)len))
         response = receive(c);
-    out->reply_ns = clock_stopwatch_ns();
+    out->response_ns = clock_stopwatch_ns();
     if (response == NULL)
         return;
     out->code = atoi(c->text + sizeof("HTTP/1.1"));

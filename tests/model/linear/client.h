@@ -31,9 +31,9 @@ struct linear_response {
     /* 0: the connection broke before all of it came, or it was 503 when the server, or
      * what it keeps all in, is killed now and then: it may have happened. */
     int code;
-    int64_t call_ns, reply_ns; /* before the first byte went, after the last came */
-    json_t *document;          /* owned; NULL: no body */
-    char location[256];        /* empty: none */
+    int64_t call_ns, response_ns; /* before the first byte went, after the last came */
+    json_t *document;             /* owned; NULL: no body */
+    char location[256];           /* empty: none */
 };
 
 /* Connects; ends the program if it cannot, as all of these do when the server fails. */

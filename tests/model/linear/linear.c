@@ -55,8 +55,8 @@ count_overlapping(const struct history *h)
 
     for (size_t i = 0; i < h->count; i++) {
         overlapping += h->ops[i].call_ns < latest_ns;
-        if (h->ops[i].reply_ns > latest_ns)
-            latest_ns = h->ops[i].reply_ns;
+        if (h->ops[i].response_ns > latest_ns)
+            latest_ns = h->ops[i].response_ns;
     }
     return overlapping;
 }

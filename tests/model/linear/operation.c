@@ -13,7 +13,7 @@ operation_print(const struct operation *op)
     };
 
     printf("%12" PRId64 " .. %12" PRId64 " us  worker %2u  %s", op->call_ns / 1000,
-           op->reply_ns / 1000, op->worker, names[op->kind]);
+           op->response_ns / 1000, op->worker, names[op->kind]);
     if (op->message != 0)
         printf(" message %u", op->message);
     if (op->claim != 0)
@@ -27,8 +27,8 @@ operation_print(const struct operation *op)
         printf(" limit %u%s", op->limit, op->include_claimed ? " claimed too" : "");
     if (op->waits)
         printf(" waiting");
-    if (op->stood_ns != 0)
-        printf(", in the wait queue by %" PRId64 " us", op->stood_ns / 1000);
+    if (op->queued_ns != 0)
+        printf(", in the wait queue by %" PRId64 " us", op->queued_ns / 1000);
     if (op->code == 0)
         printf(" -> no response");
     else

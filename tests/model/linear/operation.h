@@ -44,8 +44,8 @@ enum linear_kind {
 
 struct operation {
     enum linear_kind kind;
-    unsigned worker;           /* the client, for readers */
-    int64_t call_ns, reply_ns; /* on one clock that only runs forward */
+    unsigned worker;              /* the client that sent it, to print */
+    int64_t call_ns, response_ns; /* on one clock that only runs forward */
 
     /* The request. */
     uint8_t message; /* DELETE, GET */
@@ -57,7 +57,7 @@ struct operation {
     uint8_t limit;        /* CLAIM, LIST, POP */
     bool include_claimed; /* LIST */
     bool waits;           /* CLAIM, POP: would rather have waited than got nothing */
-    int64_t stood_ns;     /* it waits: it was in the wait queue by then; 0: not known */
+    int64_t queued_ns;    /* it waits: it was in the wait queue by then; 0: not known */
 
     /*
      * The response. messages: of POST, DELETE_MANY and FINISH those of the request.

@@ -234,7 +234,7 @@ fetch(struct worker *w, const struct board *b, struct operation *op, const char 
         client_fetch(&w->client, method, target, body, a);
         op->call_ns = op->call_ns == 0 ? a->call_ns : op->call_ns;
     } while (keyed && a->code == 0);
-    op->reply_ns = a->reply_ns;
+    op->response_ns = a->response_ns;
     op->code = a->code;
     if (keyed && !(op->kind == LINEAR_POP && is_empty(a)))
         repeat(w, op, method, target, body, key, a);
@@ -695,7 +695,7 @@ fetch_waiting(struct worker *w, int64_t *fetched_ns)
     if (a.code != 200 || found == NULL)
         unexpected("metrics", &a);
     json_decref(a.document);
-    *fetched_ns = a.reply_ns;
+    *fetched_ns = a.response_ns;
     return (unsigned)strtoul(found + strlen(sample), NULL, 10);
 }
 
@@ -717,8 +717,8 @@ note_queued_waiters(struct worker *w)
         changes -= w->boards[i].changes;
     for (unsigned i = 0; changes == 0 && i < RECORDER_QUEUES; i++)
         for (unsigned k = 0; k < w->boards[i].waiting_count; k++)
-            if (w->boards[i].waiting[k]->stood_ns == 0)
-                w->boards[i].waiting[k]->stood_ns = fetched_ns;
+            if (w->boards[i].waiting[k]->queued_ns == 0)
+                w->boards[i].waiting[k]->queued_ns = fetched_ns;
     for (unsigned i = RECORDER_QUEUES; i-- > 0;)
         pthread_mutex_unlock(&w->boards[i].lock);
 }

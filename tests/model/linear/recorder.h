@@ -11,7 +11,7 @@
  * that posts where a client has been waiting for a while, and does nothing else.
  * Before that it fetches the number of requests that wait for a message. If these are
  * all that may, and none came or went meanwhile, it notes that each of them is in the
- * wait queue (stood_ns).
+ * wait queue (queued_ns).
  *
  * If the server is to be killed, the test requests that from its parent: a line "kill"
  * goes out, at some moment of each part of the history and at its end, and a line

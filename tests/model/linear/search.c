@@ -148,7 +148,7 @@ has_response(const struct operation *op)
 static int64_t
 ends_ns(const struct operation *op)
 {
-    return has_response(op) ? op->reply_ns : INT64_MAX;
+    return has_response(op) ? op->response_ns : INT64_MAX;
 }
 
 static void
@@ -217,7 +217,7 @@ is_done(const struct run *r, size_t op)
 static bool
 is_in_front(const struct operation *a, const struct operation *b)
 {
-    return a->stood_ns != 0 && a->stood_ns < b->call_ns;
+    return a->queued_ns != 0 && a->queued_ns < b->call_ns;
 }
 
 /* The messages reserved for waiters in front of an operation that waits, if it comes
@@ -231,8 +231,8 @@ reserved_before(const struct run *r, size_t next)
     for (size_t i = 0; op->waits && i < r->count; i++) {
         const struct operation *other = &r->ops[i];
 
-        if (i == next || !other->waits || other->call_ns > op->reply_ns ||
-            other->reply_ns < op->call_ns || is_in_front(op, other))
+        if (i == next || !other->waits || other->call_ns > op->response_ns ||
+            other->response_ns < op->call_ns || is_in_front(op, other))
             continue;
         reserved.most += other->limit;
         if (is_in_front(other, op) && other->count > 0 && !is_done(r, i))
@@ -249,7 +249,7 @@ happen(struct run *r, const struct operation *op)
     struct operation guess = model_response(&r->now.state, op);
     struct model before = r->now.state;
 
-    return r->latest_ns <= op->reply_ns &&
+    return r->latest_ns <= op->response_ns &&
            model_step(&r->now.state, &guess, (struct reserved){0, 0}) &&
            memcmp(&before, &r->now.state, sizeof(before)) != 0;
 }
@@ -261,8 +261,8 @@ rules_out(const struct run *r, const struct operation *op)
     for (size_t i = 0; i < r->without_response_count; i++) {
         size_t n = r->without_response[i];
 
-        if (r->ops[n].reply_ns < op->call_ns && r->ops[n].reply_ns >= r->latest_ns &&
-            !is_done(r, n))
+        if (r->ops[n].response_ns < op->call_ns &&
+            r->ops[n].response_ns >= r->latest_ns && !is_done(r, n))
             return true;
     }
     return false;

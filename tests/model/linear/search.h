@@ -13,7 +13,7 @@
  * Izraelevitz, Mendes & Scott 2016).
  *
  * A waiter takes messages behind those that are reserved for the waiters in front of it.
- * Some of them are known: those in the wait queue before it was called (stood_ns) that
+ * Some of them are known: those in the wait queue before it was called (queued_ns) that
  * take messages after it in the order. Any other that overlaps with it may have been in
  * front.
  *

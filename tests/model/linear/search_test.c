@@ -20,7 +20,7 @@ static struct operation *
 then(struct script *s, struct operation op)
 {
     op.call_ns = s->now_ns + 1;
-    op.reply_ns = s->now_ns + 2;
+    op.response_ns = s->now_ns + 2;
     s->now_ns += 10;
     s->ops[s->count] = op;
     return &s->ops[s->count++];
@@ -299,8 +299,8 @@ wait_in_line(struct script *s, uint8_t second_gets)
     first = &s->ops[0];
     second = &s->ops[1];
     posted = &s->ops[2];
-    first->stood_ns = first->call_ns + 1;
-    first->reply_ns = second->reply_ns = posted->reply_ns + 1;
+    first->queued_ns = first->call_ns + 1;
+    first->response_ns = second->response_ns = posted->response_ns + 1;
 }
 
 /* The first one gets both. */
@@ -572,7 +572,7 @@ START_TEST(a_waiter_that_takes_what_is_reserved_for_a_longer_one_is_refused)
     s.ops[0].count = 2;
     s.ops[0].messages[1] = 3;
     expect(&s, NOT_LINEARIZABLE);
-    s.ops[0].stood_ns = 0; /* it is not known which of them was in front */
+    s.ops[0].queued_ns = 0; /* it is not known which of them was in front */
     s.ops[1].count = 1;
     s.ops[1].limit = 1;
     expect(&s, LINEARIZABLE);
@@ -606,7 +606,7 @@ post_together(struct script *s, uint8_t messages, bool calls_in_order)
     for (uint8_t i = 0; i < messages; i++) {
         post(s, (uint8_t)(i + 1));
         s->ops[i].call_ns = calls_in_order ? 1 + i : messages - i;
-        s->ops[i].reply_ns = 100 + i;
+        s->ops[i].response_ns = 100 + i;
     }
     s->now_ns = 200;
     for (uint8_t i = 0; i < messages; i++) /* single claims: what was posted first? */
@@ -632,7 +632,7 @@ START_TEST(those_that_only_look_are_not_tried_in_every_order)
     post(&s, 1);
     for (int i = 0; i < 24; i++) { /* all under way to the end */
         count(&s, 0, 1);
-        s.ops[s.count - 1].reply_ns = INT64_MAX;
+        s.ops[s.count - 1].response_ns = INT64_MAX;
     }
     take(&s, 1, 0); /* a lost message: every order of what came before is in vain */
     search(s.ops, s.count, &result);

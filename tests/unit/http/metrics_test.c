@@ -15,28 +15,28 @@ static struct {
     struct http_counts counts;
     struct traffic traffic[WORKERS];
     struct buf text;
-} b;
+} m;
 
 static void
-open_bench(void)
+open_counters(void)
 {
-    memset(&b, 0, sizeof(b));
-    b.mem = mem_new(0);
-    b.counts.workers = WORKERS;
-    b.counts.max_waiters = 7;
-    b.counts.max_connections = 9;
+    memset(&m, 0, sizeof(m));
+    m.mem = mem_new(0);
+    m.counts.workers = WORKERS;
+    m.counts.max_waiters = 7;
+    m.counts.max_connections = 9;
     for (size_t i = 0; i < WORKERS; i++)
-        traffic_init(&b.traffic[i], b.mem);
-    buf_init(&b.text, b.mem);
+        traffic_init(&m.traffic[i], m.mem);
+    buf_init(&m.text, m.mem);
 }
 
 static void
-close_bench(void)
+close_counters(void)
 {
-    buf_fini(&b.text);
+    buf_fini(&m.text);
     for (size_t i = 0; i < WORKERS; i++)
-        traffic_fini(&b.traffic[i]);
-    mem_destroy(b.mem);
+        traffic_fini(&m.traffic[i]);
+    mem_destroy(m.mem);
 }
 
 static void
@@ -45,43 +45,43 @@ write_text(void)
     struct exposition x;
     struct traffic sum;
 
-    b.text.len = 0;
-    traffic_init(&sum, b.mem);
+    m.text.len = 0;
+    traffic_init(&sum, m.mem);
     for (size_t i = 0; i < WORKERS; i++)
-        traffic_merge(&sum, &b.traffic[i]);
-    exposition_begin(&x, &b.text, EXPOSITION_PROMETHEUS);
-    http_metrics_write(&b.counts, &sum, &x);
-    buf_byte(&b.text, '\0');
+        traffic_merge(&sum, &m.traffic[i]);
+    exposition_begin(&x, &m.text, EXPOSITION_PROMETHEUS);
+    http_metrics_write(&m.counts, &sum, &x);
+    buf_byte(&m.text, '\0');
     traffic_fini(&sum);
 }
 
 static bool
 has_line(const char *line)
 {
-    const char *at = b.text.data;
+    const char *at = m.text.data;
     const size_t len = strlen(line);
 
     while ((at = strstr(at, line)) != NULL) {
-        if ((at == b.text.data || at[-1] == '\n') && at[len] == '\n')
+        if ((at == m.text.data || at[-1] == '\n') && at[len] == '\n')
             return true;
         at += len;
     }
     return false;
 }
 
-#define ck_line(line) ck_assert_msg(has_line(line), "no %s in\n%s", line, b.text.data)
+#define ck_line(line) ck_assert_msg(has_line(line), "no %s in\n%s", line, m.text.data)
 
-TEST_CASE("measure", .setup = open_bench, .teardown = close_bench);
+TEST_CASE("metrics", .setup = open_counters, .teardown = close_counters);
 
 START_TEST(each_phase_and_each_reason_has_its_line)
 {
-    b.counts.connections[CONN_RECEIVING] = 4;
-    b.counts.connections[CONN_SUSPENDED] = 1;
-    b.counts.suspended[EXCHANGE_WAITING] = 2;
-    b.counts.suspended[EXCHANGE_COMMIT] = 1;
-    b.counts.suspended[EXCHANGE_IDENTITY] = 6;
-    b.counts.accepted = 5;
-    b.counts.refused = 3;
+    m.counts.connections[CONN_RECEIVING] = 4;
+    m.counts.connections[CONN_SUSPENDED] = 1;
+    m.counts.suspended[EXCHANGE_WAITING] = 2;
+    m.counts.suspended[EXCHANGE_COMMIT] = 1;
+    m.counts.suspended[EXCHANGE_IDENTITY] = 6;
+    m.counts.accepted = 5;
+    m.counts.refused = 3;
     write_text();
     ck_line("claimd_workers 2");
     ck_line("claimd_http_connections{phase=\"waiting\"} 0");
@@ -99,14 +99,14 @@ START_TEST(each_phase_and_each_reason_has_its_line)
     ck_line("claimd_http_max_waiters 7");
 }
 
-START_TEST(a_code_that_has_no_place_is_other_and_what_has_no_route_is_none)
+START_TEST(a_code_without_a_slot_is_other_and_an_unknown_path_has_the_route_none)
 {
     static const char ping[] = "/v2/ping";
 
-    traffic_count(&b.traffic[0], ping, METHOD_GET, 204, 60);
-    traffic_count(&b.traffic[1], ping, METHOD_GET, 204, 70000000);
-    traffic_count(&b.traffic[1], ping, METHOD_GET, 299, 60);
-    traffic_count(&b.traffic[1], NULL, METHOD_POST, 404, 60);
+    traffic_count(&m.traffic[0], ping, METHOD_GET, 204, 60);
+    traffic_count(&m.traffic[1], ping, METHOD_GET, 204, 70000000);
+    traffic_count(&m.traffic[1], ping, METHOD_GET, 299, 60);
+    traffic_count(&m.traffic[1], NULL, METHOD_POST, 404, 60);
     write_text();
     ck_line(
         "claimd_http_requests_total{route=\"/v2/ping\",method=\"GET\",code=\"204\"} 2");
@@ -131,11 +131,11 @@ START_TEST(without_memory_for_rows_they_count_among_the_rest)
 {
     static const char ping[] = "/v2/ping";
 
-    traffic_count(&b.traffic[0], ping, METHOD_GET, 204, 60);
-    traffic_count(&b.traffic[1], ping, METHOD_GET, 204, 60);
-    ck_assert(buf_reserve(&b.text, 65536));
-    mem_fail_from(b.mem, 1);
+    traffic_count(&m.traffic[0], ping, METHOD_GET, 204, 60);
+    traffic_count(&m.traffic[1], ping, METHOD_GET, 204, 60);
+    ck_assert(buf_reserve(&m.text, 65536));
+    mem_fail_from(m.mem, 1);
     write_text();
-    mem_fail_from(b.mem, 0);
+    mem_fail_from(m.mem, 0);
     ck_line("claimd_http_requests_total{route=\"none\",method=\"other\",code=\"204\"} 2");
 }

@@ -165,7 +165,7 @@ is_without_messages(enum store_change_kind kind)
            (kind >= STORE_CHANGE_SUBSCRIPTION && kind <= STORE_CHANGE_CURSOR);
 }
 
-/* Fills in all fields, whatever the kind has of them. */
+/* Fills in all fields, also those that the kind does not have. */
 static void
 some_change(struct random *r, struct sample *s, enum store_change_kind kind)
 {
@@ -422,7 +422,7 @@ LOOP_TEST(written_records_are_read, LOGGED)
     }
 }
 
-START_TEST(a_record_is_where_it_is)
+START_TEST(a_record_may_begin_at_any_address_and_ends_by_its_size)
 {
     struct random r = {1};
     struct sample s;
@@ -634,7 +634,7 @@ LOOP_TEST(a_record_of_a_wrong_length_is_refused, LOGGED)
     }
 }
 
-START_TEST(types_that_are_not_known_are_refused)
+START_TEST(unknown_types_are_refused)
 {
     struct image image = small_post();
 
@@ -648,7 +648,7 @@ START_TEST(types_that_are_not_known_are_refused)
     free(image.bytes);
 }
 
-/* Sets each of these bytes in turn to something. */
+/* Each of these bytes is 0, and a record in which it is not is refused. */
 static void
 expect_zeros(size_t from, size_t to)
 {
@@ -674,7 +674,7 @@ START_TEST(unused_fields_are_zero)
     expect_zeros(60, 64); /* a byte says 0 or 1: whether there is a delay, ... */
 }
 
-START_TEST(kinds_that_are_not_known_are_refused)
+START_TEST(unknown_kinds_are_refused)
 {
     enum { KIND = RECORD_HEAD_BYTES + 48 };
     struct random r = {1};
@@ -692,7 +692,7 @@ START_TEST(kinds_that_are_not_known_are_refused)
     free(image.bytes);
 }
 
-START_TEST(flags_of_a_document_that_are_not_known_are_refused)
+START_TEST(unknown_flags_of_a_document_are_refused)
 {
     struct random r = {1};
     struct image image;
@@ -750,7 +750,7 @@ expect_well_formed(const struct record *record)
         return;
     first = write_again(record);
     if (record_read(first.bytes, first.len, &again) != ST_OK)
-        ck_abort_msg("what was written again cannot be read");
+        ck_abort_msg("a record that was written again cannot be read");
     second = write_again(&again);
     if (first.len != second.len || memcmp(first.bytes, second.bytes, first.len) != 0)
         ck_abort_msg("it is another record when it is written again");
@@ -758,7 +758,7 @@ expect_well_formed(const struct record *record)
     free(second.bytes);
 }
 
-LOOP_TEST(a_byte_that_is_another_makes_a_record_or_none, LOGGED)
+LOOP_TEST(a_changed_byte_makes_a_valid_record_or_is_refused, LOGGED)
 {
     struct random r = {random_seed("records with a byte changed")};
     size_t refused = 0, read = 0;

@@ -36,7 +36,7 @@ apply(const char *body)
 
 /* Refused while it is read, before the queue is read. */
 static void
-unreadable(const char *body)
+expect_unreadable(const char *body)
 {
     ck_assert_msg(patch_read(bytes_str(body), &limits, &f.arena, &patch, &why) ==
                       ST_BAD_BODY,
@@ -45,16 +45,16 @@ unreadable(const char *body)
 }
 
 static void
-gives(const char *body, const char *result)
+expect_result(const char *body, const char *result)
 {
     ck_assert_msg(apply(body) == ST_OK, "%s", body);
     metadata_plain(&after, &f.out);
     expect_written(result);
 }
 
-/* Goes on with what the patch makes of the metadata. */
+/* The next patch applies to the result of this one. */
 static void
-goes_on(const char *body)
+apply_and_keep(const char *body)
 {
     ck_assert_msg(apply(body) == ST_OK, "%s", body);
     before = after;
@@ -64,17 +64,18 @@ TEST_CASE("patch", .setup = queue_with_metadata, .teardown = arena_fixture_close
 
 START_TEST(add_sets_and_replaces)
 {
-    gives("[{\"op\":\"add\",\"path\":\"/metadata/new\",\"value\":{\"a\":[1]}}]",
-          "{\"color\":\"red\",\"size\":5,\"new\":{\"a\":[1]}}");
-    gives("[{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":null}]",
-          "{\"color\":null,\"size\":5}");
+    expect_result("[{\"op\":\"add\",\"path\":\"/metadata/new\",\"value\":{\"a\":[1]}}]",
+                  "{\"color\":\"red\",\"size\":5,\"new\":{\"a\":[1]}}");
+    expect_result("[{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":null}]",
+                  "{\"color\":null,\"size\":5}");
 }
 
 START_TEST(replace_and_remove_need_the_member)
 {
-    gives("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":6}]",
-          "{\"color\":\"red\",\"size\":6}");
-    gives("[{\"op\":\"remove\",\"path\":\"/metadata/size\"}]", "{\"color\":\"red\"}");
+    expect_result("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":6}]",
+                  "{\"color\":\"red\",\"size\":6}");
+    expect_result("[{\"op\":\"remove\",\"path\":\"/metadata/size\"}]",
+                  "{\"color\":\"red\"}");
     ck_assert_int_eq(
         apply("[{\"op\":\"replace\",\"path\":\"/metadata/nope\",\"value\":1}]"),
         ST_CONFLICT);
@@ -84,28 +85,28 @@ START_TEST(replace_and_remove_need_the_member)
 
 START_TEST(reserved_members_need_not_be_set)
 {
-    gives(
+    expect_result(
         "[{\"op\":\"replace\",\"path\":\"/metadata/_default_message_ttl\",\"value\":100}"
         "]",
         "{\"color\":\"red\",\"size\":5,\"_default_message_ttl\":100}");
     ck_assert_int_eq(after.settings.message_ttl_s, 100);
-    gives("[{\"op\":\"remove\",\"path\":\"/metadata/_max_claim_count\"}]",
-          "{\"color\":\"red\",\"size\":5}");
+    expect_result("[{\"op\":\"remove\",\"path\":\"/metadata/_max_claim_count\"}]",
+                  "{\"color\":\"red\",\"size\":5}");
     before = after;
-    gives("[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":2},"
-          "{\"op\":\"remove\",\"path\":\"/metadata/_max_claim_count\"}]",
-          "{\"color\":\"red\",\"size\":5}");
+    expect_result("[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":2},"
+                  "{\"op\":\"remove\",\"path\":\"/metadata/_max_claim_count\"}]",
+                  "{\"color\":\"red\",\"size\":5}");
     ck_assert_int_eq(after.settings.max_claim_count, STORE_UNSET);
 }
 
 START_TEST(operations_apply_in_order)
 {
-    gives("[{\"op\":\"add\",\"path\":\"/metadata/a\",\"value\":1},"
-          "{\"op\":\"replace\",\"path\":\"/metadata/a\",\"value\":{\"b\":[2]}},"
-          "{\"op\":\"remove\",\"path\":\"/metadata/color\"},"
-          "{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":\"blue\"}]",
-          "{\"size\":5,\"a\":{\"b\":[2]},\"color\":\"blue\"}");
-    gives("[]", "{\"color\":\"red\",\"size\":5}");
+    expect_result("[{\"op\":\"add\",\"path\":\"/metadata/a\",\"value\":1},"
+                  "{\"op\":\"replace\",\"path\":\"/metadata/a\",\"value\":{\"b\":[2]}},"
+                  "{\"op\":\"remove\",\"path\":\"/metadata/color\"},"
+                  "{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":\"blue\"}]",
+                  "{\"size\":5,\"a\":{\"b\":[2]},\"color\":\"blue\"}");
+    expect_result("[]", "{\"color\":\"red\",\"size\":5}");
 }
 
 START_TEST(a_failing_operation_leaves_the_old_metadata_alone)
@@ -121,50 +122,50 @@ START_TEST(a_failing_operation_leaves_the_old_metadata_alone)
 
 START_TEST(paths_are_pointers_of_two_parts)
 {
-    gives("[{\"op\":\"add\",\"path\":\"/metadata/x~1y~0z\",\"value\":1}]",
-          "{\"color\":\"red\",\"size\":5,\"x/y~z\":1}");
-    gives("[{\"op\":\"add\",\"path\":\"/MetaData/~01\",\"value\":1}]",
-          "{\"color\":\"red\",\"size\":5,\"~1\":1}");
-    unreadable("[{\"op\":\"add\",\"path\":\"metadata/a\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/data/a\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/metadata\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a/b\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/metadata//a\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a/\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"//a\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a~2\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a~\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a\\u0000\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":5,\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"value\":1}]");
+    expect_result("[{\"op\":\"add\",\"path\":\"/metadata/x~1y~0z\",\"value\":1}]",
+                  "{\"color\":\"red\",\"size\":5,\"x/y~z\":1}");
+    expect_result("[{\"op\":\"add\",\"path\":\"/MetaData/~01\",\"value\":1}]",
+                  "{\"color\":\"red\",\"size\":5,\"~1\":1}");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"metadata/a\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/data/a\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/metadata\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a/b\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/metadata//a\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a/\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/metadata/\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"//a\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a~2\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a~\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a\\u0000\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":5,\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"value\":1}]");
 }
 
 START_TEST(the_root_is_not_checked_for_remove)
 {
-    gives("[{\"op\":\"remove\",\"path\":\"/data/size\"}]", "{\"color\":\"red\"}");
+    expect_result("[{\"op\":\"remove\",\"path\":\"/data/size\"}]", "{\"color\":\"red\"}");
 }
 
 START_TEST(operations_have_a_known_name_and_a_value)
 {
-    unreadable("[{\"op\":\"move\",\"path\":\"/metadata/a\"}]");
-    unreadable("[{\"op\":\"Add\",\"path\":\"/metadata/a\",\"value\":1}]");
-    unreadable("[{\"op\":5,\"path\":\"/metadata/a\",\"value\":1}]");
-    unreadable("[{\"path\":\"/metadata/a\",\"value\":1}]");
-    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a\"}]");
-    unreadable("[{\"op\":\"replace\",\"path\":\"/metadata/a\"}]");
+    expect_unreadable("[{\"op\":\"move\",\"path\":\"/metadata/a\"}]");
+    expect_unreadable("[{\"op\":\"Add\",\"path\":\"/metadata/a\",\"value\":1}]");
+    expect_unreadable("[{\"op\":5,\"path\":\"/metadata/a\",\"value\":1}]");
+    expect_unreadable("[{\"path\":\"/metadata/a\",\"value\":1}]");
+    expect_unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a\"}]");
+    expect_unreadable("[{\"op\":\"replace\",\"path\":\"/metadata/a\"}]");
 }
 
 START_TEST(the_body_is_an_array_of_objects)
 {
-    unreadable(NULL);
-    unreadable("");
-    unreadable("[");
-    unreadable("[\"add\"]");
-    unreadable("[null]");
-    unreadable("{\"op\":\"add\",\"path\":\"/metadata/a\",\"value\":1}");
+    expect_unreadable(NULL);
+    expect_unreadable("");
+    expect_unreadable("[");
+    expect_unreadable("[\"add\"]");
+    expect_unreadable("[null]");
+    expect_unreadable("{\"op\":\"add\",\"path\":\"/metadata/a\",\"value\":1}");
 }
 
 START_TEST(bad_rules_are_found_before_conflicts)
@@ -207,7 +208,7 @@ START_TEST(metadata_cannot_grow_for_ever)
     char *too_large = large_patch('a', 65536), *first = large_patch('a', 60000);
     char *second = large_patch('b', 60000);
 
-    unreadable(too_large);
+    expect_unreadable(too_large);
     ck_assert_int_eq(apply(first), ST_OK);
     before = after;
     ck_assert_int_eq(apply(second), ST_BAD_BODY);
@@ -227,24 +228,25 @@ expect_reason(const char *body, const char *reason)
 
 START_TEST(a_refusal_names_the_operation)
 {
-#define FINE "[{\"op\":\"remove\",\"path\":\"/metadata/size\"},"
+#define GOOD_FIRST "[{\"op\":\"remove\",\"path\":\"/metadata/size\"},"
     expect_reason("{}", "the body must be an array of operations");
-    expect_reason(FINE "5]", "[1] must be an object with op, path and value");
-    expect_reason(FINE "{\"op\":\"move\"}]",
+    expect_reason(GOOD_FIRST "5]", "[1] must be an object with op, path and value");
+    expect_reason(GOOD_FIRST "{\"op\":\"move\"}]",
                   "[1].op is \"move\". It must be add, replace or remove");
     expect_reason(
-        FINE "{\"op\":\"add\",\"path\":\"/a/b/c\",\"value\":1}]",
+        GOOD_FIRST "{\"op\":\"add\",\"path\":\"/a/b/c\",\"value\":1}]",
         "[1].path is \"/a/b/c\". It must be a JSON pointer of two parts, such as "
         "/metadata/NAME");
-    expect_reason(FINE "{\"op\":\"add\",\"path\":\"/other/b\",\"value\":1}]",
+    expect_reason(GOOD_FIRST "{\"op\":\"add\",\"path\":\"/other/b\",\"value\":1}]",
                   "[1].path must begin with /metadata/");
-    expect_reason(FINE "{\"op\":\"add\",\"path\":\"/metadata/~2\",\"value\":1}]",
+    expect_reason(GOOD_FIRST "{\"op\":\"add\",\"path\":\"/metadata/~2\",\"value\":1}]",
                   "[1].path has an invalid escape. Only ~0 and ~1 are allowed");
-    expect_reason(FINE "{\"op\":\"add\",\"path\":\"/metadata/\\u0000\",\"value\":1}]",
+    expect_reason(GOOD_FIRST
+                  "{\"op\":\"add\",\"path\":\"/metadata/\\u0000\",\"value\":1}]",
                   "[1].path must not hold a NUL character");
-    expect_reason(FINE "{\"op\":\"add\",\"path\":\"/metadata/b\"}]",
+    expect_reason(GOOD_FIRST "{\"op\":\"add\",\"path\":\"/metadata/b\"}]",
                   "[1].value is required");
-    expect_reason(FINE "{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]",
+    expect_reason(GOOD_FIRST "{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]",
                   "[1].path: the member nope does not exist");
     expect_reason(
         "[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":0}]",
@@ -253,7 +255,7 @@ START_TEST(a_refusal_names_the_operation)
         "[", "the body is not JSON: line 1, column 2: a value is expected at the end "
              "of the text");
     expect_reason("", "a body is required");
-#undef FINE
+#undef GOOD_FIRST
 }
 
 START_TEST(metadata_that_is_too_large_may_shrink_but_not_grow)
@@ -266,11 +268,11 @@ START_TEST(metadata_that_is_too_large_may_shrink_but_not_grow)
     ck_assert_int_eq(
         apply("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":55}]"),
         ST_BAD_BODY);
-    goes_on("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":6}]");
-    goes_on("[{\"op\":\"remove\",\"path\":\"/metadata/size\"}]");
+    apply_and_keep("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":6}]");
+    apply_and_keep("[{\"op\":\"remove\",\"path\":\"/metadata/size\"}]");
     ck_assert_int_eq(apply("[{\"op\":\"add\",\"path\":\"/metadata/size\",\"value\":5}]"),
                      ST_BAD_BODY);
-    goes_on("[{\"op\":\"remove\",\"path\":\"/metadata/a\"}]");
-    goes_on("[{\"op\":\"add\",\"path\":\"/metadata/size\",\"value\":5}]");
+    apply_and_keep("[{\"op\":\"remove\",\"path\":\"/metadata/a\"}]");
+    apply_and_keep("[{\"op\":\"add\",\"path\":\"/metadata/size\",\"value\":5}]");
     free(large);
 }
