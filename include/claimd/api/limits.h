@@ -22,7 +22,8 @@ enum subscriber_type {
 
 #define SUBSCRIBER_TYPE_WORDS "http|https|mailto"
 
-/* X(name, default): the numbers, named after their options. */
+/* X(name, default): the numbers, named after their options. Only default_page has no
+ * option. */
 #define API_LIMIT_LIST(X)                                                                \
     X(max_queues_per_page, 20)                                                           \
     X(max_messages_per_page, 20)                                                         \

@@ -105,6 +105,7 @@ START_TEST(an_empty_configuration_has_the_default_limits)
         .default_message_delay = 0,
         .dead_letter_ttl = 1209600,
         .idempotency_window = 600,
+        .max_wait = 45,
         .max_message_delay = 900,
         .max_release_delay = 43200,
         .default_claim_ttl = 300,
@@ -130,32 +131,12 @@ START_TEST(an_empty_configuration_has_the_default_limits)
     got = &l.config.limits;
     ck_assert_int_eq(l.action, ACTION_SERVE);
 #define SAME(field) ck_assert_int_eq(got->field, want.field)
-    SAME(max_queues_per_page);
-    SAME(max_messages_per_page);
-    SAME(max_messages_per_claim_or_pop);
-    SAME(max_subscriptions_per_page);
-    SAME(default_subscription_ttl);
+/* The list has all numbers, so none is forgotten here. */
+#define SAME_NUMBER(name, value) SAME(name);
+    API_LIMIT_LIST(SAME_NUMBER)
+#undef SAME_NUMBER
     SAME(subscriber_types);
-    SAME(default_page);
-    SAME(max_queue_metadata);
-    SAME(max_messages_post_size);
-    SAME(default_message_ttl);
-    SAME(min_message_ttl);
-    SAME(max_message_ttl);
-    SAME(default_message_delay);
-    SAME(max_message_delay);
-    SAME(max_release_delay);
-    SAME(dead_letter_ttl);
-    SAME(idempotency_window);
-    SAME(default_claim_ttl);
-    SAME(min_claim_ttl);
-    SAME(max_claim_ttl);
-    SAME(default_claim_grace);
-    SAME(min_claim_grace);
-    SAME(max_claim_grace);
     SAME(client_id_strict);
-    SAME(min_length_client_id);
-    SAME(max_length_client_id);
     SAME(message_delete_with_claim_id);
     SAME(enable_checksum);
     SAME(admin_mode);
