@@ -118,8 +118,10 @@ uuid_read_canonical(struct bytes text, uint64_t halves[2])
     memcpy(middle + 4, at + 14, 4);
     memcpy(middle + 8, at + 19, 4);
     memcpy(middle + 12, at + 24, 4);
-    if (!hex_read_eight(at, &words[0]) || !hex_read_eight(middle, &words[1]) ||
-        !hex_read_eight(middle + 8, &words[2]) || !hex_read_eight(at + 28, &words[3]))
+    if (!hex_read_eight_nocase(at, &words[0]) ||
+        !hex_read_eight_nocase(middle, &words[1]) ||
+        !hex_read_eight_nocase(middle + 8, &words[2]) ||
+        !hex_read_eight_nocase(at + 28, &words[3]))
         return false;
     halves[0] = (uint64_t)words[0] << 32 | words[1];
     halves[1] = (uint64_t)words[2] << 32 | words[3];

@@ -197,7 +197,7 @@ read_eight(const char *digits, uint64_t fold, uint32_t *out)
 }
 
 bool
-hex_read_eight(const char *digits, uint32_t *out)
+hex_read_eight_nocase(const char *digits, uint32_t *out)
 {
     return read_eight(digits, 'a' - 'A', out);
 }

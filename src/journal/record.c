@@ -214,7 +214,7 @@ put_id(uint8_t *at, const struct store_id *id)
     for (size_t i = 0; i < ID_DIGITS; i += 8) {
         uint32_t part = 0;
 
-        ENSURE(id->text[0] == '\0' || hex_read_eight(id->text + i, &part));
+        ENSURE(id->text[0] == '\0' || hex_read_eight_nocase(id->text + i, &part));
         at = wire_put_u32(at, part);
     }
     return at;

@@ -18,7 +18,7 @@ struct bytes {
     size_t len;
 };
 
-/* A run over a string literal, usable in static initialisers. */
+/* A run over a string literal, usable in static initializers. */
 #define BYTES_LIT(text)                                                                  \
     {                                                                                    \
         (text), sizeof(text) - 1                                                         \
@@ -125,17 +125,20 @@ size_t decimal_write(char out[DECIMAL_CAP], uint64_t value);
 /* The value of one hexadecimal digit, -1 for any other character. */
 int hex_value(char c);
 
-/* Eight hexadecimal digits, as fast as one. Writes lower case, reads both. */
+/* Eight hexadecimal digits, as fast as one. Writes lower case, reads both cases. False:
+ * one is no digit, and *out does not change. */
 void hex_write_eight(char *out, uint32_t value);
-bool hex_read_eight(const char *digits, uint32_t *out);
+bool hex_read_eight_nocase(const char *digits, uint32_t *out);
 
-/* Reads 8 * count lower-case digits. */
+/* Reads 8 * count lower-case digits. False: one is no such digit, and out[] is
+ * undefined. */
 bool hex_read_eights(const char *digits, size_t count, uint32_t *out);
 
 /* Writes `digits` <= 16 lower-case hexadecimal digits of value, highest first, no NUL. */
 void hex_write(char *out, uint64_t value, unsigned digits);
 
-/* Reads exactly b.len <= 16 lower-case hexadecimal digits. */
+/* Reads b.len lower-case hexadecimal digits, 1 to 16. False: the text is something else,
+ * and *out does not change. */
 bool hex_read(struct bytes b, uint64_t *out);
 
 /* Writes two lower-case hexadecimal digits for each byte, no NUL. Returns the end.

@@ -213,7 +213,7 @@ START_TEST(eight_digits_are_read_in_either_case_and_nothing_else)
 {
     uint32_t value = 0;
 
-    ck_assert(hex_read_eight("09afAF5c", &value));
+    ck_assert(hex_read_eight_nocase("09afAF5c", &value));
     ck_assert_uint_eq(value, 0x09afaf5cu);
     for (int c = 0; c < 256; c++)
         for (size_t place = 0; place < 8; place++) {
@@ -221,7 +221,7 @@ START_TEST(eight_digits_are_read_in_either_case_and_nothing_else)
             int digit = hex_value((char)c);
 
             text[place] = (char)c;
-            ck_assert_int_eq(hex_read_eight(text, &value), digit >= 0);
+            ck_assert_int_eq(hex_read_eight_nocase(text, &value), digit >= 0);
             if (digit >= 0)
                 ck_assert_uint_eq(value >> (28 - 4 * place) & 15, (unsigned)digit);
         }
