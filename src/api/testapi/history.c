@@ -115,7 +115,7 @@ write_entry(void *arg, const struct history_entry *e)
     return true;
 }
 
-/* The names of a set of events, as a parameter has them. */
+/* The names of a set of events, as a parameter has them. Absent without memory. */
 static struct bytes
 name_events(struct arena *arena, uint32_t events)
 {
@@ -279,8 +279,8 @@ handle_expect(struct context *ctx)
     ctx->queue.project = bytes_present(project) ? project : bytes_str("");
     if (!bytes_present(ctx->queue.name))
         return context_refuse(ctx, ST_BAD_PARAMETER, "the parameter queue is required");
-    waits =
-        watch_history(ctx, &wanted); /* before the check, so that no change is missed */
+    /* Before the check, so that no change is missed. */
+    waits = watch_history(ctx, &wanted);
     st = store_queue_stats(ctx->store, &ctx->op, &ctx->queue, &found);
     if (st != ST_OK && st != ST_NOT_FOUND)
         return st;
