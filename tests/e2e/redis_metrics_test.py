@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""/metrics of a server whose store is on Redis: the table in docs/scale-out.md is true, and what
-the figures say is what happened."""
+"""/metrics of a server whose store is on Redis: the table in docs/scale-out.md is true, and the
+counters count what happened."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from redis_nodes import Cluster, Node
 DOCUMENT = os.path.join(HERE, "..", "..", "docs", "scale-out.md")
 
 
-class Figures(unittest.TestCase):
+class Metrics(unittest.TestCase):
     def test_the_table_in_the_documents_is_true(self):
         with open(DOCUMENT, encoding="utf-8") as file:
             rows = re.findall(r"^\| `(claimd_redis_[a-z_]+)` \| (\w+) \| ([^|]*) \|", file.read(),

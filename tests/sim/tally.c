@@ -45,7 +45,7 @@ void
 tally_print(const struct tally *t, FILE *out)
 {
     fprintf(out, "%-14s %10s %10s %10s %10s %10s %10s\n", "request", "200, 201", "204",
-            "400..404", "503", "waits", "messages");
+            "others", "503", "waits", "messages");
     for (int i = 0; i < OP_COUNT; i++)
         fprintf(out,
                 "%-14s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64

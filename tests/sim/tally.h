@@ -16,13 +16,13 @@ struct tally {
     uint64_t leased;                          /* deliveries */
     uint64_t moves;                           /* of the clock, by the test API */
     uint64_t done[OP_COUNT], empty[OP_COUNT]; /* 200 and 201; 204 */
-    uint64_t refused[OP_COUNT];               /* 400, 403, 404 */
+    uint64_t refused[OP_COUNT];               /* all other statuses */
     uint64_t unable[OP_COUNT];                /* 503 */
     uint64_t shown[OP_COUNT];                 /* messages in the responses */
-    uint64_t waits[OP_COUNT];                 /* so often the API said: wait (on) */
+    uint64_t waits[OP_COUNT];                 /* runs after which the request waits */
 };
 
-/* No response: it waits. */
+/* response NULL: the request waits. */
 void tally_count(struct tally *t, const struct operation *op,
                  const struct sim_response *response);
 void tally_add(struct tally *to, const struct tally *from);
