@@ -36,23 +36,10 @@ OPERATION = '''  "/claimd/first": {
     "operationId": "showFirst",
     "tags": ["service"],
     "summary": "Begin",
-    "parameters": [
-     {"$ref": "#/components/parameters/Client"},
-     {"$if": "!tokens", "$ref": "#/components/parameters/Project"},
-     {"$if": "tokens", "$ref": "#/components/parameters/ProjectOptional"}
-    ],
+    "parameters": [{"$use": "project"}],
     "responses": {
      "204": {"description": "It has begun", "headers": {"X-Request-ID": {"$ref": "#/components/headers/RequestId"}}},
-     "400": {"$ref": "#/components/responses/Error"},
-     "401 $if tokens": {"$ref": "#/components/responses/Unauthorized"},
-     "403": {"$ref": "#/components/responses/Forbidden"},
-     "404": {"$ref": "#/components/responses/NoPath"},
-     "406": {"$ref": "#/components/responses/NotAcceptable"},
-     "408": {"$ref": "#/components/responses/Late"},
-     "414": {"$ref": "#/components/responses/TooLong"},
-     "429 $if limited": {"$ref": "#/components/responses/Enough"},
-     "431": {"$ref": "#/components/responses/TooLong"},
-     "503": {"$ref": "#/components/responses/Busy"}
+     "$use": "errors_project"
     },
     "x-roles $if access": {"home:get": "${roles home:get}"}
    }

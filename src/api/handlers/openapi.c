@@ -15,8 +15,14 @@
  *                                escapes
  *     "${catalog}"               another file
  *     "${roles messages:pop}"    the list of the roles with this permission
+ *     "$part NAME": VALUE        an object or a list that later ones use. It is not
+ *                                copied here
+ *     "$use": "NAME NAME"        the members of these parts
+ *     {"$use": "NAME"}           for an object in a list: the items of this part
+ *     "$like": "NAME"            at the end of an operation: all other members of the
+ *                                operation NAME, which has no "$like" itself
  *
- *   Cost     each request writes its document, 120 KB of OpenAPI in a third of a
+ *   Cost     each request writes its document, 140 KB of OpenAPI in less than a
  *            millisecond
  *   Memory   none between requests
  */
@@ -33,6 +39,8 @@
 
 #include <stddef.h>
 
+enum { NAMED_MOST = 200 };
+
 /* A document that is being written. */
 struct document {
     struct buf *out;
@@ -40,6 +48,12 @@ struct document {
     const struct context *ctx;
     const struct document_word *words; /* ends with one without a name */
     struct policy policy;              /* in force; with access */
+    /* The parts and the operations so far. */
+    struct {
+        struct bytes name;
+        const char *inside; /* behind its bracket */
+    } named[NAMED_MOST];
+    size_t named_count; /* the last one may be the operation that is being written */
 };
 
 static const struct {
@@ -148,7 +162,17 @@ write_roles(struct document *d, struct bytes name)
     buf_byte(d->out, ']');
 }
 
-static void copy_file(struct document *d, const char *file);
+static void copy_until(struct document *d, const char *end);
+
+static void
+copy_file(struct document *d, const char *file)
+{
+    const char *outer = d->at;
+
+    d->at = file;
+    copy_until(d, file + strlen(file));
+    d->at = outer;
+}
 
 /* Writes the value of a placeholder. whole: it is the whole text, so a text gets
  * quotation marks. */
@@ -186,6 +210,108 @@ write_text(struct document *d, struct bytes text)
     buf_add(d->out, text.data, (size_t)(end - text.data));
 }
 
+/* ------------------------------------------------------------------ parts, operations */
+
+static void
+note_named(struct document *d, struct bytes name, const char *inside)
+{
+    ENSURE(d->named_count < NAMED_MOST);
+    d->named[d->named_count].name = name;
+    d->named[d->named_count++].inside = inside;
+}
+
+static const char *
+find_named(const struct document *d, struct bytes name)
+{
+    size_t i = 0;
+
+    while (i < d->named_count && !bytes_equal(name, d->named[i].name))
+        i++;
+    ENSURE(i < d->named_count);
+    return d->named[i].inside;
+}
+
+/* Copies the members or the items of a part. */
+static void
+copy_part(struct document *d, struct bytes name)
+{
+    const char *outer = d->at, *inside = find_named(d, name), *end;
+
+    d->at = inside - 1;
+    skip_value(d);
+    end = d->at - 1;
+    d->at = inside;
+    copy_until(d, end);
+    d->at = outer;
+}
+
+/* True if an operation has this member in front of "$like". */
+static bool
+has_member(struct document *d, const char *inside, struct bytes member)
+{
+    const char *outer = d->at;
+    bool found = false;
+
+    d->at = inside;
+    while (!found && !bytes_equal_str(string_at(d->at + 1), "$like")) {
+        found = bytes_equal(string_at(d->at + 1), member);
+        skip_value(d); /* the name */
+        skip_value(d);
+        d->at += strspn(d->at, ", ");
+    }
+    d->at = outer;
+    return found;
+}
+
+/* Copies the members of another operation that the present one lacks. */
+static void
+copy_like(struct document *d, struct bytes name)
+{
+    const char *outer = d->at, *own = d->named[d->named_count - 1].inside;
+
+    d->at = find_named(d, name);
+    while (*d->at != '}') {
+        const char *start = d->at, *end;
+
+        skip_value(d); /* the name */
+        skip_value(d);
+        end = d->at;
+        if (!has_member(d, own, string_at(start + 1))) {
+            d->at = start;
+            copy_until(d, end);
+        }
+        d->at = end + strspn(end, ", ");
+    }
+    d->at = outer;
+}
+
+/* Follows a mark, with its value. False for any other name of a member. */
+static bool
+follow_mark(struct document *d, struct bytes name)
+{
+    static const char part[] = "$part ";
+    const char *value = d->at + strspn(d->at, ": ");
+    const bool uses = bytes_equal_str(name, "$use");
+
+    if (uses || bytes_equal_str(name, "$like")) {
+        struct bytes names = string_at(value + 1);
+
+        skip_value(d);
+        while (bytes_present(names))
+            (uses ? copy_part : copy_like)(d, bytes_cut(&names, ' '));
+        return true;
+    }
+    if (name.len > sizeof(part) && memcmp(name.data, part, sizeof(part) - 1) == 0) {
+        (void)bytes_cut(&name, ' ');
+        note_named(d, name, value + 1);
+        skip_value(d);
+        return true;
+    }
+    if (bytes_equal_str(name, "operationId"))
+        note_named(d, string_at(value + 1), name.data - 1);
+    return false;
+}
+
 static void
 copy_string(struct document *d)
 {
@@ -194,6 +320,8 @@ copy_string(struct document *d)
     const char *mark = memmem(text.data, text.len, condition, sizeof(condition) - 1);
 
     d->at = text.data + text.len + 1;
+    if (follow_mark(d, text))
+        return;
     if (mark != NULL) {
         const char *words = mark + sizeof(condition) - 1;
 
@@ -215,11 +343,23 @@ copy_string(struct document *d)
     }
 }
 
-/* Copies the bracket of an object, or skips the object for its condition. */
+/* Copies the bracket of an object, or skips the object for its condition. Replaces an
+ * object that stands for the items of a part. */
 static void
 copy_object(struct document *d)
 {
-    static const char condition[] = "{\"$if\": \"";
+    static const char condition[] = "{\"$if\": \"", use[] = "{\"$use\": \"";
+
+    if (strncmp(d->at, use, sizeof(use) - 1) == 0) {
+        struct bytes names = string_at(d->at + sizeof(use) - 1);
+        const struct bytes name = bytes_cut(&names, ' ');
+
+        if (*(find_named(d, name) - 1) == '[') {
+            skip_value(d);
+            copy_part(d, name);
+            return;
+        }
+    }
 
     if (strncmp(d->at, condition, sizeof(condition) - 1) == 0) {
         struct bytes words = string_at(d->at + sizeof(condition) - 1);
@@ -236,12 +376,9 @@ copy_object(struct document *d)
 }
 
 static void
-copy_file(struct document *d, const char *file)
+copy_until(struct document *d, const char *end)
 {
-    const char *outer = d->at;
-
-    d->at = file;
-    while (*d->at != '\0') {
+    while (d->at < end) {
         size_t len;
 
         switch (*d->at) {
@@ -271,7 +408,6 @@ copy_file(struct document *d, const char *file)
             d->at += len;
         }
     }
-    d->at = outer;
 }
 
 void
