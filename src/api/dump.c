@@ -1,5 +1,4 @@
 #include "claimd/api/dump.h"
-#include "api/wire/decode.h"
 #include "api/wire/record_json.h"
 
 #include <inttypes.h>
@@ -163,17 +162,6 @@ dump_lines(struct store *store, struct store_op *op, struct bytes project, size_
 
 /* ------------------------------------------------------------------ markers */
 
-static void
-write_hex(struct buf *out, const char *text, size_t len)
-{
-    char digits[2];
-
-    for (size_t i = 0; i < len; i++) {
-        hex_write(digits, (unsigned char)text[i], 2);
-        buf_add(out, digits, 2);
-    }
-}
-
 /* FLAGS.PROJECT.NAME.RESUME.RESUME.RESUME; the names in hexadecimal */
 void
 dump_write_marker(const struct dump *d, struct buf *out)
@@ -181,9 +169,9 @@ dump_write_marker(const struct dump *d, struct buf *out)
     buf_printf(out, "%u.",
                d->kind << 3 | (unsigned)d->in_project << 2 |
                    (unsigned)d->behind_queue << 1 | (unsigned)d->in_queue);
-    write_hex(out, d->project, d->project_len);
+    buf_hex(out, project_of(d));
     buf_byte(out, '.');
-    write_hex(out, d->name, d->name_len);
+    buf_hex(out, dump_queue(d).name);
     for (size_t i = 0; i < 3; i++)
         buf_printf(out, ".%" PRIu64, d->resume[i]);
 }
@@ -192,7 +180,7 @@ static bool
 read_hex(struct bytes digits, char *out, size_t cap, size_t *len)
 {
     *len = digits.len / 2;
-    return digits.len % 2 == 0 && *len <= cap && decode_hex(digits, out);
+    return *len <= cap && hex_read_bytes(digits, out, *len);
 }
 
 bool

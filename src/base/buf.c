@@ -80,6 +80,15 @@ buf_i64(struct buf *b, int64_t value)
 }
 
 void
+buf_hex(struct buf *b, struct bytes bytes)
+{
+    if (!buf_reserve(b, 2 * bytes.len))
+        return;
+    (void)hex_write_bytes(b->data + b->len, bytes);
+    b->len += 2 * bytes.len;
+}
+
+void
 buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args, again;

@@ -1,4 +1,5 @@
 #include "claimd/json/string.h"
+#include "claimd/base/clock.h"
 
 /* Compilers make one load of this. The first byte is the lowest. */
 static uint64_t
@@ -380,6 +381,15 @@ void
 json_write_flag(struct buf *out, const char *name, bool flag)
 {
     json_write_raw(out, name, bytes_str(flag ? "true" : "false"));
+}
+
+void
+json_write_time(struct buf *out, const char *name, int64_t ms)
+{
+    char text[CLOCK_TEXT_CAP];
+
+    clock_text(ms, text);
+    json_write_text(out, name, bytes_str(text));
 }
 
 void

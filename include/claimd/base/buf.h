@@ -62,6 +62,9 @@ buf_byte(struct buf *b, char c)
 
 void buf_u64(struct buf *b, uint64_t value);
 void buf_i64(struct buf *b, int64_t value);
+
+/* Adds two lower-case hexadecimal digits for each byte. */
+void buf_hex(struct buf *b, struct bytes bytes);
 void
 buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -60,6 +60,9 @@ void json_write_i64(struct buf *out, const char *name, int64_t value);
 void json_write_u64(struct buf *out, const char *name, uint64_t value);
 void json_write_flag(struct buf *out, const char *name, bool flag);
 
+/* Writes a time in UTC, as clock_text(). */
+void json_write_time(struct buf *out, const char *name, int64_t ms);
+
 /* Writes an array of the parts of `list` between `mark`. */
 void json_write_list(struct buf *out, const char *name, struct bytes list, char mark);
 

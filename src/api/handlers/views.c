@@ -438,7 +438,6 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
     struct store_queue_metrics *row = arena_alloc(ctx->req->arena, sizeof(*row));
     struct buf *out = &ctx->res->body;
     struct snapshot_selection rows;
-    char at[CLOCK_TEXT_CAP];
     uint64_t total;
     bool complete;
     enum status st = count_queues(ctx, p, s, &total, &complete);
@@ -457,8 +456,7 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
     json_write_u64(out, "total", total);
     json_write_u64(out, "matching", rows.count);
     write_sums(out, &rows.sum);
-    clock_text(context_shown_ms(ctx, snapshot_ms(s)), at);
-    json_write_text(out, "as_of", bytes_str(at));
+    json_write_time(out, "as_of", context_shown_ms(ctx, snapshot_ms(s)));
     json_write_flag(out, "complete", complete);
     buf_byte(out, '}');
     snapshot_selection_end(s, &rows);
@@ -534,12 +532,10 @@ static void
 write_sample(struct context *ctx, const struct store_sample *s)
 {
     struct buf *out = &ctx->res->body;
-    char at[CLOCK_TEXT_CAP];
 
-    clock_text(context_shown_ms(ctx, s->at_ms), at);
     json_write_comma(out);
     buf_byte(out, '{');
-    json_write_text(out, "at", bytes_str(at));
+    json_write_time(out, "at", context_shown_ms(ctx, s->at_ms));
     json_write_u64(out, "ready", s->ready);
     json_write_u64(out, "delayed", s->delayed);
     json_write_u64(out, "claimed", s->claimed);

@@ -44,13 +44,10 @@ testapi_project(const struct context *ctx)
 static void
 history_write(struct buf *out, const struct history_entry *e)
 {
-    char at[CLOCK_TEXT_CAP];
-
-    clock_text(e->at_ms, at);
     buf_byte(out, '{');
     json_write_u64(out, "number", e->number);
     json_write_text(out, "event", bytes_str(history_event_names[e->event]));
-    json_write_text(out, "at", bytes_str(at));
+    json_write_time(out, "at", e->at_ms);
     json_write_i64(out, "at_ms", e->at_ms);
     if (bytes_present(e->queue.name)) {
         json_write_text(out, "project", e->queue.project);

@@ -178,9 +178,6 @@ write_text(struct buf *out, const char *name, struct bytes value)
 static void
 write_leak(struct buf *out, const struct leak *leak)
 {
-    char at[CLOCK_TEXT_CAP];
-
-    clock_text(leak->at_ms, at);
     buf_byte(out, '{');
     json_write_text(out, "kind", bytes_str(leak_kind_names[leak->kind]));
     write_text(out, "project", leak->queue.project);
@@ -191,7 +188,7 @@ write_leak(struct buf *out, const struct leak *leak)
     if (leak->kind == LEAK_CLAIM)
         json_write_u64(out, "messages", leak->messages);
     write_text(out, "client", leak->client);
-    json_write_text(out, "at", bytes_str(at));
+    json_write_time(out, "at", leak->at_ms);
     json_write_i64(out, "at_ms", leak->at_ms);
     buf_byte(out, '}');
 }

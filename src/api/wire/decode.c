@@ -375,19 +375,6 @@ decode_name(const struct json_scan_name *name, struct arena *arena, struct bytes
     return decode_inside(name->text, arena, out);
 }
 
-bool
-decode_hex(struct bytes digits, char *out)
-{
-    for (size_t i = 0; i < digits.len / 2; i++) {
-        uint64_t value;
-
-        if (!hex_read(bytes_of(digits.data + 2 * i, 2), &value))
-            return false;
-        out[i] = (char)value;
-    }
-    return true;
-}
-
 /* ------------------------------------------------------------------ dates */
 
 /* From 1000-01-01T00:00:00 to 9999-12-31T23:59:59, in UTC: years of four digits. */

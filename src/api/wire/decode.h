@@ -90,10 +90,6 @@ enum status decode_string(const struct json_scan_value *value, struct arena *are
 enum status
 decode_name(const struct json_scan_name *name, struct arena *arena, struct bytes *out);
 
-/* Decodes pairs of hexadecimal digits, without a last odd one. False: another
- * character. */
-bool decode_hex(struct bytes digits, char *out);
-
 /* Explains why decode_integer() refused a value with st (docs/api.md 3.8), and returns
  * st. */
 enum status

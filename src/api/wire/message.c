@@ -1,5 +1,4 @@
 #include "api/wire/message.h"
-#include "api/wire/decode.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
@@ -89,10 +88,7 @@ put_message(char *at, const struct message_form *form,
 void
 time_write(struct buf *out, const char *name, int64_t ms, const struct clock *time_base)
 {
-    char text[ISO_TIME_CAP + 1];
-
-    iso_time_write(clock_to_wall_ms(time_base, ms), text);
-    json_write_text(out, name, bytes_str(strcat(text, "Z")));
+    json_write_time(out, name, clock_to_wall_ms(time_base, ms));
 }
 
 void
@@ -437,6 +433,6 @@ void
 checksum_write(const struct store_checksum *checksum, char out[CHECKSUM_LEN])
 {
     memcpy(out, "MD5:", 4);
-    for (unsigned i = 0; i < sizeof(checksum->digest); i++)
-        hex_write(out + 4 + 2 * i, checksum->digest[i], 2);
+    (void)hex_write_bytes(
+        out + 4, bytes_of((const char *)checksum->digest, sizeof(checksum->digest)));
 }

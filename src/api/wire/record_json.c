@@ -93,9 +93,7 @@ write_message(struct buf *out, const struct store_message_record *m, int64_t now
         return;
     }
     json_write_raw(out, "sealed", bytes_str("\"")); /* a body stays encrypted */
-    if (buf_reserve(out, 2 * m->body.len))
-        for (size_t i = 0; i < m->body.len; i++, out->len += 2)
-            hex_write(out->data + out->len, (unsigned char)m->body.data[i], 2);
+    buf_hex(out, m->body);
     buf_byte(out, '"');
 }
 
@@ -379,7 +377,7 @@ read_sealed(struct record_reader *r, const struct json_scan_value *value,
     body = arena_alloc(r->arena, text.len / 2 + 1);
     if (body == NULL)
         return ST_NO_MEMORY;
-    if (!decode_hex(text, body))
+    if (!hex_read_bytes(bytes_of(text.data, text.len / 2 * 2), body, text.len / 2))
         return refuse_member(r, of_message, "sealed",
                              "it must consist of hexadecimal digits");
     *out = bytes_of(body, text.len / 2);
@@ -423,7 +421,8 @@ read_checksum(struct record_reader *r, struct bytes text, struct bytes body,
     *out = sum;
     if (!bytes_present(text))
         return checksum_of(body, r->mem, sum);
-    good = good && decode_hex(bytes_of(text.data + 4, text.len - 4), (char *)sum->digest);
+    good = good && hex_read_bytes(bytes_of(text.data + 4, text.len - 4), sum->digest,
+                                  sizeof(sum->digest));
     return good ? ST_OK
                 : refuse_member(r, of_message, "checksum",
                                 "it must be MD5: followed by 32 hexadecimal digits");

@@ -31,7 +31,6 @@ subscription_write_progress(struct buf *out, int64_t now_ms,
                             const struct store_subscription *subscription)
 {
     const struct store_progress *p = &subscription->progress;
-    char next_try[CLOCK_TEXT_CAP];
 
     buf_byte(out, '{');
     json_write_text(out, "id", store_id_bytes(&subscription->id));
@@ -45,9 +44,8 @@ subscription_write_progress(struct buf *out, int64_t now_ms,
     json_write_u64(out, "failures", p->failures);
     json_write_u64(out, "failed", p->failed);
     json_write_flag(out, "delivering", p->leased);
-    clock_text(clock_to_wall_ms(time_base, p->next_try_ms), next_try);
     if (p->next_try_ms > now_ms)
-        json_write_text(out, "next_try", bytes_str(next_try));
+        json_write_time(out, "next_try", clock_to_wall_ms(time_base, p->next_try_ms));
     else
         json_write_raw(out, "next_try", bytes_str("null")); /* due, or without messages */
     buf_byte(out, '}');
