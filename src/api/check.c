@@ -45,11 +45,12 @@ check_signature(struct context *ctx)
 
     if (!bytes_present(signature))
         return ST_OK;
-    if (ctx->signer != NULL && ctx->req->method != METHOD_OTHER &&
+    if (ctx->config->signer != NULL && ctx->req->method != METHOD_OTHER &&
         is_listed(grant.methods, bytes_str(api_method_name(ctx->req->method))) &&
         is_within(grant.paths, ctx->req->path) &&
-        iso_time_read(grant.expires, &ends_ms) && clock_wall_ms(ctx->real) < ends_ms)
-        st = signer_verify(ctx->signer, &grant, signature, ctx->req->arena);
+        iso_time_read(grant.expires, &ends_ms) &&
+        clock_wall_ms(ctx->config->real) < ends_ms)
+        st = signer_verify(ctx->config->signer, &grant, signature, ctx->req->arena);
     ctx->is_signed = st == ST_OK;
     if (st != ST_NO_PATH)
         return st;
@@ -134,11 +135,11 @@ find_token(struct context *ctx, struct bytes *out)
 }
 
 enum status
-check_host(struct context *ctx, struct bytes allowed)
+check_host(struct context *ctx)
 {
     struct bytes host = ctx->req->headers[API_HEADER_HOST];
 
-    if (!ctx->req->check_host || host_is_allowed(host, allowed))
+    if (!ctx->req->check_host || host_is_allowed(host, ctx->config->allowed_hosts))
         return ST_OK;
     return context_refuse(
         ctx, ST_FORBIDDEN,
@@ -206,7 +207,7 @@ check_access(struct context *ctx)
                                      .action = ctx->route != NULL ? ctx->route->action
                                                                   : ACTION_OPEN,
                                      .everywhere = is_guarded(ctx),
-                                     .now_ms = clock_wall_ms(ctx->real),
+                                     .now_ms = clock_wall_ms(ctx->config->real),
                                      .proof = ctx->proof};
     struct access_caller caller = {.project = BYTES_NONE};
     enum status st = find_token(ctx, &request.token);
@@ -214,14 +215,16 @@ check_access(struct context *ctx)
     if (st != ST_OK)
         return st;
     reason_init(ctx->access_why);
-    st = access_ask(ctx->access, &request, ctx->req->arena, &caller, ctx->access_why);
+    st = access_ask(ctx->config->access, &request, ctx->req->arena, &caller,
+                    ctx->access_why);
     if (st != ST_OK && st != ST_FORBIDDEN && st != ST_MISSING_PROJECT)
         return refuse_access(ctx, st);
     if (st == ST_OK && has_flag(ctx, ROUTE_ANY_PROJECT) &&
         !bytes_present(request.project) && !bytes_present(caller.project)) {
         request.everywhere = true;
         request.action = ACTION_STATE_DUMP;
-        st = access_ask(ctx->access, &request, ctx->req->arena, &caller, ctx->access_why);
+        st = access_ask(ctx->config->access, &request, ctx->req->arena, &caller,
+                        ctx->access_why);
     }
     ctx->access_status = st;
     ctx->token_project = caller.project;
@@ -239,16 +242,17 @@ check_caller(struct context *ctx, enum action action, bool everywhere,
                                                     : named_project(ctx),
                                      .action = action,
                                      .everywhere = everywhere,
-                                     .now_ms = clock_wall_ms(ctx->real),
+                                     .now_ms = clock_wall_ms(ctx->config->real),
                                      .proof = ctx->proof};
     enum status st;
 
     *out = (struct access_caller){.project = BYTES_NONE};
-    if (ctx->access == NULL)
+    if (ctx->config->access == NULL)
         return ST_OK;
     st = find_token(ctx, &request.token);
-    return st == ST_OK ? access_ask(ctx->access, &request, ctx->req->arena, out, ctx->why)
-                       : st;
+    return st == ST_OK
+               ? access_ask(ctx->config->access, &request, ctx->req->arena, out, ctx->why)
+               : st;
 }
 
 enum status
@@ -262,7 +266,7 @@ check_action(struct context *ctx, enum action action)
 static bool
 requires_stub_token(const struct context *ctx)
 {
-    return ctx->auth != NULL && auth_is_required(ctx->auth);
+    return ctx->config->auth != NULL && auth_is_required(ctx->config->auth);
 }
 
 static enum status
@@ -270,8 +274,8 @@ check_stub_token(struct context *ctx)
 {
     struct bytes token = ctx->req->headers[API_HEADER_AUTH_TOKEN];
     struct auth_caller caller;
-    enum status st =
-        auth_token_read(ctx->auth, context_wall_ms(ctx), token, ctx->req->arena, &caller);
+    enum status st = auth_token_read(ctx->config->auth, context_wall_ms(ctx), token,
+                                     ctx->req->arena, &caller);
 
     if (st == ST_OK)
         ctx->token_project = caller.project;
@@ -285,7 +289,7 @@ check_guarded(struct context *ctx)
 {
     enum status st;
 
-    if (ctx->access != NULL) {
+    if (ctx->config->access != NULL) {
         st = check_access(ctx);
         return st == ST_OK && ctx->access_status != ST_OK
                    ? refuse_access(ctx, ctx->access_status)
@@ -315,12 +319,12 @@ check_token(struct context *ctx)
         return check_guarded(ctx);
     if (ctx->version->open || has_flag(ctx, ROUTE_OPEN))
         return ST_OK;
-    if (ctx->access != NULL)
+    if (ctx->config->access != NULL)
         return check_access(ctx);
     /* Without a token, claimd believes the headers, unless the stub has a list of
      * users. */
-    return requires_stub_token(ctx) ||
-                   (ctx->auth != NULL && ctx->req->headers[API_HEADER_AUTH_TOKEN].len > 0)
+    return requires_stub_token(ctx) || (ctx->config->auth != NULL &&
+                                        ctx->req->headers[API_HEADER_AUTH_TOKEN].len > 0)
                ? check_stub_token(ctx)
                : check_origin(ctx);
 }
@@ -402,7 +406,7 @@ check_request(struct context *ctx)
     ctx->op.client = ctx->req->headers[API_HEADER_CLIENT_ID];
     if (st != ST_OK || ctx->progress->admitted || !bytes_present(ctx->queue.project))
         return st;
-    st = quotas_admit(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
+    st = quotas_admit(ctx->api->quotas, ctx->queue.project, context_real_ms(ctx),
                       ctx->req->connection);
     ctx->progress->admitted =
         st == ST_OK; /* so that a later slice does not count again */

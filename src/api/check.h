@@ -8,11 +8,8 @@
 
 #include "api/context.h"
 
-/*
- * Refuses a request with a foreign Host, if the front end asks for that check. `allowed`
- * is the list of the option allowed_hosts, or absent.
- */
-enum status check_host(struct context *ctx, struct bytes allowed);
+/* Refuses a request with a foreign Host, if the front end asks for that check. */
+enum status check_host(struct context *ctx);
 
 /*
  * Checks headers and names of a request whose resource is known, and fills in project and

@@ -17,20 +17,22 @@ enum { DETAIL_MAX = 512 };
 int64_t
 context_real_ms(const struct context *ctx)
 {
-    return ctx->steps->real_ms(ctx);
+    return ctx->api->steps->real_ms(ctx);
 }
 
 int64_t
 context_wall_ms(const struct context *ctx)
 {
-    return ctx->real == NULL ? context_real_ms(ctx) : clock_wall_ms(ctx->real);
+    return ctx->config->real == NULL ? context_real_ms(ctx)
+                                     : clock_wall_ms(ctx->config->real);
 }
 
 int64_t
 context_shown_ms(const struct context *ctx, int64_t ms)
 {
     /* A store on Redis has times of its own, and no base. */
-    return clock_to_wall_ms(ctx->time_base != NULL ? ctx->time_base : ctx->real, ms);
+    return clock_to_wall_ms(
+        ctx->config->time_base != NULL ? ctx->config->time_base : ctx->config->real, ms);
 }
 
 /* ------------------------------------------------------------------ refusing */
@@ -86,6 +88,51 @@ context_read_body(struct context *ctx)
 {
     return context_body_within(ctx, ctx->limits->max_queue_metadata,
                                "max_queue_metadata");
+}
+
+enum status
+context_read_object(struct context *ctx, const char *const *names, size_t count,
+                    struct json_scan_value *values, struct json_names *seen)
+{
+    if (json_fault(ctx->req->body, ctx->why))
+        return ST_BAD_BODY;
+    if (json_members_read(ctx->req->body, names, count, values, seen) != ST_OK)
+        return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
+    return ST_OK;
+}
+
+enum status
+context_read_members(struct context *ctx, const char *const *names, size_t count,
+                     struct json_scan_value *values)
+{
+    struct json_names seen;
+    char allowed[128] = "";
+    size_t len = 0;
+    enum status st = context_read_object(ctx, names, count, values, &seen);
+
+    if (st != ST_OK || !bytes_present(seen.unknown))
+        return st;
+    for (size_t i = 0; i < count && len < sizeof(allowed); i++)
+        len += (size_t)snprintf(allowed + len, sizeof(allowed) - len, "%s%s",
+                                i == 0           ? ""
+                                : i + 1 == count ? " and "
+                                                 : ", ",
+                                names[i]);
+    return context_refuse(ctx, ST_BAD_BODY,
+                          "the body has the unknown member \"%s\". Allowed are %s",
+                          received(seen.unknown).text, allowed);
+}
+
+enum status
+context_read_flag(struct context *ctx, const struct json_scan_value *value,
+                  const char *name, bool *out)
+{
+    if (json_left_out(value))
+        return ST_OK;
+    if (value->kind != SCAN_TRUE && value->kind != SCAN_FALSE)
+        return context_refuse(ctx, ST_BAD_BODY, "%s must be true or false", name);
+    *out = value->kind == SCAN_TRUE;
+    return ST_OK;
 }
 
 enum status
@@ -236,7 +283,7 @@ context_message_form(const struct context *ctx, struct message_form *out)
         .checksum = ctx->limits->enable_checksum,
         .details = ctx->req->headers[API_HEADER_PREFER].len > 0 &&
                    prefer_details(ctx->req->headers[API_HEADER_PREFER]),
-        .time_base = ctx->time_base,
+        .time_base = ctx->config->time_base,
     };
     return ST_OK;
 }

@@ -1,12 +1,14 @@
 /*
- * context: a request on its way through the API, the argument of handlers.
+ * context: an API, with the versions that it serves (claimd/api/api.h opens and frees
+ * it), and a request on its way through it, the argument of handlers.
  *
  * dispatch.c fills it in, in the order of the checks (docs/api.md 3.1). A handler finds
  * all checks made that every request needs, writes its response to `res`, and returns a
  * status.
  *
  *   Memory   texts come from the request's arena
- *   Threads  a context belongs to one call of api_handle()
+ *   Threads  an api does not change while it serves. A context belongs to one call of
+ *            api_handle()
  */
 #ifndef API_CONTEXT_H
 #define API_CONTEXT_H
@@ -17,24 +19,30 @@
 #include "api/wire/warning.h"
 #include "claimd/api/api.h"
 #include "claimd/json/reason.h"
+#include "claimd/json/scan.h"
+
+/* A version that is enabled. */
+struct served {
+    const struct version *version;
+    struct route_resources resources; /* owned */
+};
+
+struct api {
+    const struct api_steps *steps;
+    struct api_config config;           /* `condition` is not NULL */
+    struct quotas *quotas;              /* owned */
+    struct running_keys *keys;          /* owned */
+    struct snapshots *snapshots;        /* owned */
+    struct served served[VERSIONS_MAX]; /* newest first */
+    size_t count;
+    struct served root; /* "/" */
+};
 
 struct context {
-    const struct api_steps *steps;
+    const struct api *api;
+    const struct api_config *config; /* of the api, as the next two */
     const struct api_limits *limits;
     struct store *store;
-    struct mem *mem;
-    const struct auth *auth; /* this and the next eight as in struct api_config */
-    struct access *access;
-    struct signer *signer;
-    struct seal *seal;
-    const struct clock *real, *time_base; /* as in struct api_config */
-    const struct api_condition *condition;
-    const struct metrics *metrics;
-    struct testapi *testapi;
-    struct sampler *sampler;
-    struct quotas *quotas;
-    struct running_keys *keys;
-    struct snapshots *snapshots;
     struct store_actor actor; /* with the test API: for the history */
     const struct version *version;
     const struct resource *resource;
@@ -95,6 +103,19 @@ enum status context_body_within(struct context *ctx, int64_t max, const char *op
 
 /* The same for max_queue_metadata, the limit of nearly all bodies. */
 enum status context_read_body(struct context *ctx);
+
+/* Reads the members of the body, which must be an object. ST_BAD_BODY, explained. */
+enum status
+context_read_object(struct context *ctx, const char *const *names, size_t count,
+                    struct json_scan_value *values, struct json_names *seen);
+
+/* The same for a body that may have no other members. */
+enum status context_read_members(struct context *ctx, const char *const *names,
+                                 size_t count, struct json_scan_value *values);
+
+/* Reads a member that is true or false, or left out. ST_BAD_BODY, explained. */
+enum status context_read_flag(struct context *ctx, const struct json_scan_value *value,
+                              const char *name, bool *out);
 
 /* caller_queue_name(), with an explanation. */
 enum status context_check_name(struct context *ctx, struct bytes name);

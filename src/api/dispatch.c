@@ -22,7 +22,6 @@
 #include "api/caller.h"
 #include "api/check.h"
 #include "api/context.h"
-#include "api/instance.h"
 #include "api/key.h"
 #include "api/problem.h"
 #include "api/quota.h"
@@ -146,7 +145,8 @@ refuse_path(struct context *ctx, const struct path *path)
             ctx, ST_NO_PATH,
             "the page for operators is disabled on this server. To enable it, "
             "set the option ui");
-    if (ctx->testapi == NULL && bytes_equal(path->segments[0], version_testapi.name))
+    if (ctx->config->testapi == NULL &&
+        bytes_equal(path->segments[0], version_testapi.name))
         return context_refuse(
             ctx, ST_NO_PATH,
             "the path does not exist. The test API requires the option ci");
@@ -154,7 +154,7 @@ refuse_path(struct context *ctx, const struct path *path)
 }
 
 static enum status
-find_resource(const struct api *api, struct context *ctx)
+find_resource(struct context *ctx)
 {
     const struct served *served;
     const struct route *get;
@@ -163,7 +163,7 @@ find_resource(const struct api *api, struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    served = find_version(api, &path);
+    served = find_version(ctx->api, &path);
     if (served == NULL)
         return refuse_version(ctx, &path);
     ctx->version = served->version;
@@ -223,13 +223,13 @@ locate_content(struct context *ctx)
  * after the checks, as the contract says.
  */
 static enum status
-route_and_run(const struct api *api, struct context *ctx)
+route_and_run(struct context *ctx)
 {
     const struct request *req = ctx->req;
-    enum status st = check_host(ctx, api->config.allowed_hosts), parsed;
+    enum status st = check_host(ctx), parsed;
 
     if (st == ST_OK)
-        st = find_resource(api, ctx);
+        st = find_resource(ctx);
     if (st != ST_OK)
         return st;
     parsed = query_parse(req->query, req->arena, &ctx->query);
@@ -252,7 +252,7 @@ route_and_run(const struct api *api, struct context *ctx)
                               QUERY_PAIRS_MAX);
     if (parsed != ST_OK)
         return parsed;
-    st = ctx->steps->run(ctx);
+    st = ctx->api->steps->run(ctx);
     return st == ST_OK ? locate_content(ctx) : st;
 }
 
@@ -315,7 +315,7 @@ make_event(struct context *ctx)
     struct waiting *waiting = ctx->req->waiting;
 
     if (!waiting->streams && bytes_present(ctx->queue.project) &&
-        quotas_wait_begin(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
+        quotas_wait_begin(ctx->api->quotas, ctx->queue.project, context_real_ms(ctx),
                           &waiting->tenant) != ST_OK)
         return;
     waiting->streams = true;
@@ -355,7 +355,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     res->fault.kind = FAULT_NONE;
     res->stream = false;
     /* In this space a refusal can be written without memory. */
-    st = buf_reserve(&res->body, PROBLEM_SPACE) ? route_and_run(api, ctx) : ST_NO_MEMORY;
+    st = buf_reserve(&res->body, PROBLEM_SPACE) ? route_and_run(ctx) : ST_NO_MEMORY;
     if (st == ST_AGAIN || st == ST_WAIT) {
         if (req->progress.kept == kept) /* else the slice leaves its memory to the next */
             arena_rewind(req->arena, mark);

@@ -5,7 +5,6 @@
  *
  * Read dispatch.c next.
  */
-#include "api/instance.h"
 #include "api/context.h"
 #include "api/key.h"
 #include "api/quota.h"
@@ -149,23 +148,10 @@ enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res)
 {
     struct reason why, access_why; /* outside of ctx, which is cleared for each request */
-    struct context ctx = {.steps = api->steps,
+    struct context ctx = {.api = api,
+                          .config = &api->config,
                           .limits = &api->config.limits,
                           .store = api->config.store,
-                          .mem = api->config.mem,
-                          .auth = api->config.auth,
-                          .access = api->config.access,
-                          .signer = api->config.signer,
-                          .seal = api->config.seal,
-                          .real = api->config.real,
-                          .time_base = api->config.time_base,
-                          .condition = api->config.condition,
-                          .metrics = api->config.metrics,
-                          .testapi = api->config.testapi,
-                          .sampler = api->config.sampler,
-                          .quotas = api->quotas,
-                          .keys = api->keys,
-                          .snapshots = api->snapshots,
                           .req = req,
                           .progress = &req->progress,
                           .proof = &req->proof,

@@ -175,7 +175,7 @@ key_read(struct context *ctx)
                                   "the header Idempotency-Key has other characters than "
                                   "visible ASCII");
         make_key(ctx, text, &key);
-        st = add_key(ctx->keys, &key, &ctx->progress->key);
+        st = add_key(ctx->api->keys, &key, &ctx->progress->key);
         if (st != ST_OK)
             return st;
     }

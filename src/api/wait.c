@@ -30,18 +30,19 @@ make_waiters(struct context *ctx, size_t queues)
         return ST_OK; /* not the first call */
     waiting->waiters = &waiting->single;
     if (queues > 1)
-        waiting->waiters = mem_calloc(ctx->mem, queues, sizeof(*waiting->waiters));
+        waiting->waiters =
+            mem_calloc(ctx->config->mem, queues, sizeof(*waiting->waiters));
     if (waiting->waiters == NULL)
         return ST_NO_MEMORY;
-    st = quotas_wait_begin(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
+    st = quotas_wait_begin(ctx->api->quotas, ctx->queue.project, context_real_ms(ctx),
                            &waiting->tenant);
     if (st != ST_OK) {
-        free_waiters(ctx->mem, waiting);
+        free_waiters(ctx->config->mem, waiting);
         return st;
     }
-    listener = ctx->steps->listen(ctx);
+    listener = ctx->api->steps->listen(ctx);
     if (listener == NULL) {
-        wait_done(ctx->store, ctx->mem, waiting);
+        wait_done(ctx->store, ctx->config->mem, waiting);
         return ST_NO_MEMORY;
     }
     waiting->waiter_count = queues;

@@ -589,10 +589,10 @@ MUTANTS = [
      "while Keystone does not respond, the headers are believed",
      "api/access_test: no_route_allows_a_caller_while_keystone_is_down",
      [("api/check.c",
-       "    reason_init(ctx->access_why);\n    st = access_ask(ctx->access, &request, "
-       "ctx->req->arena, &caller, ctx->access_why);\n",
-       "    reason_init(ctx->access_why);\n    st = access_ask(ctx->access, &request, "
-       "ctx->req->arena, &caller, ctx->access_why);\n"
+       "    reason_init(ctx->access_why);\n    st = access_ask(ctx->config->access, &request, "
+       "ctx->req->arena, &caller,\n                    ctx->access_why);\n",
+       "    reason_init(ctx->access_why);\n    st = access_ask(ctx->config->access, &request, "
+       "ctx->req->arena, &caller,\n                    ctx->access_why);\n"
        "    if (MUTANT(KEYSTONE_FAILS_OPEN) && st == ST_UNAVAILABLE)\n"
        "        return ST_OK;\n")]),
     ("RESTART_BELIEVES_THE_WALL_CLOCK",
@@ -1205,8 +1205,8 @@ MUTANTS = [
      "a message that was asked for by its id counts as never read",
      "api/leaks_test: whatever_shows_a_message_reads_it",
      [("api/handlers/messages.c",
-       "        ctx->steps->shown(ctx, batch.messages, 1);",
-       "        ctx->steps->shown(ctx, batch.messages, !MUTANT(GET_IS_NO_READING));")]),
+       "        ctx->api->steps->shown(ctx, batch.messages, 1);",
+       "        ctx->api->steps->shown(ctx, batch.messages, !MUTANT(GET_IS_NO_READING));")]),
     ("READ_BEFORE_IT_DIED",
      "a dead letter that was read in its old queue is no leak",
      "unit/testapi/leak_test: a_dead_letter_must_be_shown_anew_wherever_it_is_moved",

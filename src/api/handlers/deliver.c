@@ -29,12 +29,12 @@ decrypt_one(struct context *ctx, struct store_message *message)
     enum status st = ST_NO_KEY;
     char *to;
 
-    if (ctx->seal == NULL)
+    if (ctx->config->seal == NULL)
         return refuse_message(ctx, st, message);
     to = arena_alloc(ctx->req->arena, len);
     if (to == NULL)
         return ST_NO_MEMORY;
-    st = seal_open(ctx->seal, &scope, message->body, to);
+    st = seal_open(ctx->config->seal, &scope, message->body, to);
     if (st != ST_OK)
         return refuse_message(ctx, st, message);
     message->body = bytes_of(to, len);

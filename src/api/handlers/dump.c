@@ -47,7 +47,7 @@ handle_load(struct context *ctx)
     struct record_load l = {.store = ctx->store,
                             .op = &ctx->op,
                             .reader = {.limits = ctx->limits,
-                                       .mem = ctx->mem,
+                                       .mem = ctx->config->mem,
                                        .arena = ctx->req->arena,
                                        .now_ms = ctx->op.now_ms,
                                        .why = ctx->why}};

@@ -105,7 +105,7 @@ write_next(struct context *ctx, const char *what, int64_t at_ms, struct bytes te
     if (at_ms == 0)
         json_write_raw(out, "at", bytes_str("null"));
     else
-        time_write(out, "at", at_ms, ctx->time_base);
+        time_write(out, "at", at_ms, ctx->config->time_base);
     json_write_text(out, "text", text);
     buf_byte(out, '}');
 }
@@ -145,8 +145,8 @@ explanation_write_next(struct context *ctx, const struct explanation *e)
     const char *what;
     char at[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
 
-    clock_text(clock_to_wall_ms(ctx->time_base, event_ms), at);
-    clock_text(clock_to_wall_ms(ctx->time_base, m->expires_ms), expires);
+    clock_text(clock_to_wall_ms(ctx->config->time_base, event_ms), at);
+    clock_text(clock_to_wall_ms(ctx->config->time_base, m->expires_ms), expires);
     if (event_ms != 0 && m->expires_ms <= event_ms) {
         what = "expire";
         text =
@@ -215,7 +215,7 @@ explanation_write(struct context *ctx, const struct explanation *e)
 
     buf_byte(out, '{');
     explanation_write_facts(out, e->message, e->has_claim ? &e->claim : NULL, e->now_ms,
-                            ctx->time_base);
+                            ctx->config->time_base);
     if (e->settings->max_claim_count == STORE_UNSET)
         json_write_raw(out, "max_claim_count", bytes_str("null"));
     else

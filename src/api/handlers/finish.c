@@ -45,7 +45,6 @@ struct decoded_finish {
     struct context *ctx;
     struct json_scan_value members[MEMBERS];
     struct store_finish request;
-    size_t item_space;
     struct store_terms terms;
     const char *collections[STORE_FINISH_POSTS]; /* paths of the messages of the posts */
 };
@@ -88,7 +87,7 @@ check_parts(const struct decoded_finish *f)
 {
     enum status st = ST_OK;
 
-    if (f->ctx->access == NULL)
+    if (f->ctx->config->access == NULL)
         return ST_OK;
     for (size_t i = DELETE; st == ST_OK && i <= POST; i++)
         if (has_items(&f->members[i]))
@@ -147,6 +146,7 @@ read_item(struct decoded_finish *f, size_t which, const struct json_scan_value *
     const size_t count = which == RELEASE ? ITEM_MEMBERS : DELAY;
     struct json_scan_value m[ITEM_MEMBERS] = {{SCAN_NONE, BYTES_NONE}};
     struct json_names seen;
+    bool counted = true;
     enum status st;
 
     if (which == DELETE || value->kind == SCAN_STRING)
@@ -167,11 +167,9 @@ read_item(struct decoded_finish *f, size_t which, const struct json_scan_value *
     st = decode_integer(&m[DELAY], &delay, &out->delay_s);
     if (st != ST_OK)
         return integer_refuse(f->ctx->why, st, "delay", &m[DELAY], &delay);
-    if (!json_left_out(&m[COUNTED]) && m[COUNTED].kind != SCAN_TRUE &&
-        m[COUNTED].kind != SCAN_FALSE)
-        return refuse_kind(f, "counted", "true or false");
-    out->uncounted = m[COUNTED].kind == SCAN_FALSE;
-    return ST_OK;
+    st = context_read_flag(f->ctx, &m[COUNTED], "counted", &counted);
+    out->uncounted = !counted;
+    return st;
 }
 
 /* Reads the items of a list behind those that were read. */
@@ -310,7 +308,8 @@ read_posts(struct decoded_finish *f)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "post has %zu items. The maximum is %d queues", count,
                               STORE_FINISH_POSTS);
-    if (count > 0 && atomic_load_explicit(&ctx->condition->closed, memory_order_relaxed))
+    if (count > 0 &&
+        atomic_load_explicit(&ctx->config->condition->closed, memory_order_relaxed))
         return context_refuse(ctx, ST_UNAVAILABLE,
                               "the server is in maintenance and accepts no posts");
     f->request.posts = arena_array(ctx->req->arena, count + 1, sizeof(*f->request.posts));
@@ -331,27 +330,15 @@ static enum status
 read_finish(struct decoded_finish *f)
 {
     struct context *ctx = f->ctx;
-    const struct bytes body = ctx->req->body;
     struct decoded_terms renewed;
-    struct json_names seen;
     size_t items = 0;
     enum status st = context_body_within(ctx, ctx->limits->max_messages_post_size,
                                          "max_messages_post_size");
 
-    if (st != ST_OK)
-        return st;
-    if (json_scan_document(body) != ST_OK ||
-        json_members_read(body, member_names, MEMBERS, f->members, &seen) != ST_OK)
-        return json_fault(body, ctx->why)
-                   ? ST_BAD_BODY
-                   : context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
-    if (bytes_present(seen.unknown))
-        return context_refuse(
-            ctx, ST_BAD_BODY,
-            "the body has the unknown member \"%s\". Allowed are delete, "
-            "release, dead_letter, post, renew and atomic",
-            received(seen.unknown).text);
-    st = check_parts(f);
+    if (st == ST_OK)
+        st = context_read_members(ctx, member_names, MEMBERS, f->members);
+    if (st == ST_OK)
+        st = check_parts(f);
     if (st != ST_OK)
         return st;
     for (size_t i = DELETE; i <= DEAD_LETTER; i++)
@@ -371,12 +358,10 @@ read_finish(struct decoded_finish *f)
         f->terms = renewed.terms;
         f->request.renew = &f->terms;
     }
+    if (st == ST_OK)
+        st = context_read_flag(ctx, &f->members[ATOMIC], "atomic", &f->request.atomic);
     if (st != ST_OK)
         return st;
-    if (!json_left_out(&f->members[ATOMIC]) && f->members[ATOMIC].kind != SCAN_TRUE &&
-        f->members[ATOMIC].kind != SCAN_FALSE)
-        return refuse_kind(f, "atomic", "true or false");
-    f->request.atomic = f->members[ATOMIC].kind != SCAN_FALSE;
     if (f->request.count == 0 && f->request.post_count == 0 && f->request.renew == NULL)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the body names no message, no post and no renewal");
@@ -550,7 +535,8 @@ finish_in_store(struct decoded_finish *f)
 enum status
 handle_claim_finish(struct context *ctx)
 {
-    struct decoded_finish f = {.ctx = ctx, .request = {.claim_id = ctx->id}};
+    struct decoded_finish f = {.ctx = ctx,
+                               .request = {.claim_id = ctx->id, .atomic = true}};
     struct buf *out = &ctx->res->body;
     char *number = claim_number_reserve(ctx);
     enum status st;

@@ -66,10 +66,6 @@ enum status post_refuse_delay(struct context *ctx, const struct store_queue *whe
 handler_fn handle_claim_finish;
 handler_fn handle_redrive;
 
-/* Reads a member of a body that is true or false, or left out. ST_BAD_BODY, explained. */
-enum status member_read_flag(struct context *ctx, const struct json_scan_value *value,
-                             const char *name, bool *out);
-
 /* pause.c */
 handler_fn handle_queue_pause;
 

@@ -37,9 +37,9 @@ handle_livez(struct context *ctx)
 const char *
 health_reservation(const struct context *ctx)
 {
-    if (atomic_load(&ctx->condition->draining))
+    if (atomic_load(&ctx->config->condition->draining))
         return "the server is shutting down";
-    if (atomic_load(&ctx->condition->closed))
+    if (atomic_load(&ctx->config->condition->closed))
         return "the server is in maintenance and accepts no posts";
     return NULL;
 }

@@ -107,8 +107,8 @@ login_identify(struct context *ctx, const struct login *login, struct auth_calle
                          ctx, ST_BAD_BODY,
                          "the body must have a user and a password, or a token");
     }
-    st = auth_token_read(ctx->auth, context_wall_ms(ctx), login->token, ctx->req->arena,
-                         &earlier);
+    st = auth_token_read(ctx->config->auth, context_wall_ms(ctx), login->token,
+                         ctx->req->arena, &earlier);
     if (st != ST_OK)
         return st;
     out->user = earlier.user;
@@ -125,7 +125,7 @@ login_admit(struct context *ctx, const struct login *login, struct auth_caller *
     enum status st = login_identify(ctx, login, caller);
 
     if (st == ST_OK)
-        st = auth_admit(ctx->auth, caller->user,
+        st = auth_admit(ctx->config->auth, caller->user,
                         bytes_present(login->token) ? BYTES_NONE : login->password,
                         caller->project, &caller->project);
     if (st == ST_OK && caller->user.len > USER_MAX)
@@ -136,8 +136,8 @@ login_admit(struct context *ctx, const struct login *login, struct auth_caller *
     if (st == ST_OK)
         st = caller_project(caller->project, false);
     if (st == ST_OK)
-        st = auth_token_write(ctx->auth, context_wall_ms(ctx), caller, ctx->req->arena,
-                              token);
+        st = auth_token_write(ctx->config->auth, context_wall_ms(ctx), caller,
+                              ctx->req->arena, token);
     return st;
 }
 
@@ -258,7 +258,7 @@ identity_respond(struct context *ctx, int code, enum part part,
             {"tenants", .holds = part == TENANTS},
             {"v1", .holds = ctx->limits->enable_v1},
             {"origin", .text = origin},
-            {"region", .text = bytes_str(auth_region(ctx->auth))},
+            {"region", .text = bytes_str(auth_region(ctx->config->auth))},
             {"user", .text = caller->user},
             {"project", .text = caller->project},
             {"project_path", .text = path},
@@ -320,8 +320,8 @@ identity_login_v2(struct context *ctx)
 static enum status
 identity_caller(struct context *ctx, enum api_header header, struct auth_caller *out)
 {
-    return auth_token_read(ctx->auth, context_wall_ms(ctx), ctx->req->headers[header],
-                           ctx->req->arena, out);
+    return auth_token_read(ctx->config->auth, context_wall_ms(ctx),
+                           ctx->req->headers[header], ctx->req->arena, out);
 }
 
 /* The token in X-Subject-Token. */

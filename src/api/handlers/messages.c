@@ -209,14 +209,14 @@ post_encrypt(struct context *ctx, struct store_post *post)
         arena_array(ctx->req->arena, post->count, sizeof(*drafts));
     enum status st = drafts == NULL ? ST_NO_MEMORY : ST_OK;
 
-    if (st == ST_OK && ctx->seal == NULL)
+    if (st == ST_OK && ctx->config->seal == NULL)
         st = ST_NO_KEY;
     for (size_t i = 0; st == ST_OK && i < post->count; i++) {
         const struct bytes body = post->drafts[i].body;
         const size_t len = body.len + SEAL_OVERHEAD;
         char *to = arena_alloc(ctx->req->arena, len);
 
-        st = to == NULL ? ST_NO_MEMORY : seal_close(ctx->seal, &scope, body, to);
+        st = to == NULL ? ST_NO_MEMORY : seal_close(ctx->config->seal, &scope, body, to);
         drafts[i] = post->drafts[i];
         drafts[i].body = bytes_of(to, len);
     }
@@ -245,7 +245,7 @@ handle_message_post(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    if (atomic_load_explicit(&ctx->condition->closed, memory_order_relaxed))
+    if (atomic_load_explicit(&ctx->config->condition->closed, memory_order_relaxed))
         return context_refuse(ctx, ST_UNAVAILABLE,
                               "the server is in maintenance and accepts no posts");
     st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, ctx->why);
@@ -380,7 +380,7 @@ write_page(struct context *ctx, const struct message_listing *listing,
     next_page_write(out, form.href, &ctx->query, &listing->parameters,
                     batch->count == 0 ? BYTES_NONE : store_id_bytes(&batch->next));
     buf_byte(out, '}');
-    ctx->steps->shown(ctx, batch->messages, shown);
+    ctx->api->steps->shown(ctx, batch->messages, shown);
     return response_json(ctx, 200);
 }
 
@@ -414,7 +414,7 @@ write_found(struct context *ctx, const struct store_batch *batch)
     if (st != ST_OK)
         return st;
     write_messages(ctx, &form, batch);
-    ctx->steps->shown(ctx, batch->messages, batch->count);
+    ctx->api->steps->shown(ctx, batch->messages, batch->count);
     return response_json(ctx, 200);
 }
 
@@ -470,7 +470,7 @@ handle_message_get(struct context *ctx)
         st = decrypt_batch(ctx, &batch, 1);
     if (st == ST_OK) {
         message_write(&ctx->res->body, &form, &batch.messages[0]);
-        ctx->steps->shown(ctx, batch.messages, 1);
+        ctx->api->steps->shown(ctx, batch.messages, 1);
         st = response_json(ctx, 200);
     }
     store_batch_release(&batch);
@@ -588,7 +588,7 @@ pop_messages(struct context *ctx, size_t limit)
         .shape = MESSAGE_POP,
         .checksum = ctx->limits->enable_checksum,
         .details = prefer_details(ctx->req->headers[API_HEADER_PREFER]),
-        .time_base = ctx->time_base};
+        .time_base = ctx->config->time_base};
     struct buf *out = &ctx->res->body;
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st = key_begin(ctx);

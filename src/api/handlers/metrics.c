@@ -294,7 +294,7 @@ add_queue(struct shown_queues *shown)
 static enum status
 read_queues(struct context *ctx, const struct store_metrics *f, struct shown_queues *out)
 {
-    const size_t slots = ctx->metrics->shown_queues;
+    const size_t slots = ctx->config->metrics->shown_queues;
     enum status st = ST_OK;
     size_t at = 0;
 
@@ -368,7 +368,7 @@ handle_metrics(struct context *ctx)
     struct exposition x;
     enum status st;
 
-    if (ctx->metrics == NULL)
+    if (ctx->config->metrics == NULL)
         return ST_NO_PATH;
     st = context_read_bool(ctx, "per_queue", &per_queue);
     if (st == ST_OK)
@@ -401,8 +401,8 @@ handle_metrics(struct context *ctx)
                  "in seconds. Responses are always up to date.",
                  (uint64_t)metrics.lag_ms, 3);
     write_done(&x, &metrics);
-    write_quotas(&x, ctx->quotas);
-    metrics_write(ctx->metrics, &x);
+    write_quotas(&x, ctx->api->quotas);
+    metrics_write(ctx->config->metrics, &x);
     exposition_end(&x);
     ctx->op.lsn = 0; /* metrics need not be durable */
     return response_typed(ctx, 200, exposition_type(format));

@@ -415,8 +415,8 @@ document_write(struct context *ctx, const char *file, const struct document_word
 {
     struct document d = {.out = &ctx->res->body, .ctx = ctx, .words = words};
 
-    if (ctx->access != NULL)
-        access_policy(ctx->access, &d.policy);
+    if (ctx->config->access != NULL)
+        access_policy(ctx->config->access, &d.policy);
     copy_file(&d, file);
 }
 
@@ -427,12 +427,12 @@ enum status
 handle_openapi(struct context *ctx)
 {
     const struct api_limits *limits = ctx->limits;
-    const bool access = ctx->access != NULL, identity = ctx->auth != NULL,
+    const bool access = ctx->config->access != NULL, identity = ctx->config->auth != NULL,
                tokens = access || identity,
-               required = access || (identity && auth_is_required(ctx->auth));
+               required = access || (identity && auth_is_required(ctx->config->auth));
     struct api_project_limits most;
 
-    quotas_get(ctx->quotas, &most);
+    quotas_get(ctx->api->quotas, &most);
     {
         const bool any = most.requests_per_second > 0 || most.connections > 0,
                    queues = any || most.queues > 0,
@@ -441,12 +441,13 @@ handle_openapi(struct context *ctx)
         const struct document_word words[] = {
             {"v1", .holds = limits->enable_v1},
             {"v1_1", .holds = limits->enable_v1_1},
-            {"ci", .holds = ctx->testapi != NULL},
+            {"ci", .holds = ctx->config->testapi != NULL},
             {"admin", .holds = limits->admin_mode},
             {"ui", .holds = limits->ui},
             {"strict", .holds = limits->client_id_strict},
             {"access", .holds = access},
-            {"certificates", .holds = access && access_has_certificates(ctx->access)},
+            {"certificates",
+             .holds = access && access_has_certificates(ctx->config->access)},
             {"identity", .holds = identity},
             {"tokens", .holds = tokens},
             {"guarded", .holds = required}, /* requests about all projects need a token */

@@ -25,26 +25,16 @@ read_pause(struct context *ctx, struct pause *out)
 {
     const struct bytes body = ctx->req->body;
     struct json_scan_value m[MEMBERS];
-    struct json_names seen = {.count = 0};
     enum status st = context_read_body(ctx);
 
     *out = (struct pause){.set = body.len == 0 ? STORE_PAUSE_CLAIMS : 0};
     if (st != ST_OK || body.len == 0)
         return st;
-    if (json_fault(body, ctx->why))
-        return ST_BAD_BODY;
-    if (json_members_read(body, member_names, MEMBERS, m, &seen) != ST_OK)
-        return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
-    if (bytes_present(seen.unknown))
-        return context_refuse(
-            ctx, ST_BAD_BODY,
-            "the body has the unknown member \"%s\". Allowed are claims "
-            "and posts",
-            received(seen.unknown).text);
+    st = context_read_members(ctx, member_names, MEMBERS, m);
     for (size_t i = 0; st == ST_OK && i < MEMBERS; i++) {
         bool pauses = false;
 
-        st = member_read_flag(ctx, &m[i], member_names[i], &pauses);
+        st = context_read_flag(ctx, &m[i], member_names[i], &pauses);
         if (!json_left_out(&m[i]))
             *(pauses ? &out->set : &out->clear) |= bits[i];
     }

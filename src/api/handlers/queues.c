@@ -18,7 +18,8 @@
 static enum status
 encrypt_check(struct context *ctx, const struct store_settings *settings)
 {
-    if (!settings->encrypt || (ctx->seal != NULL && seal_ready(ctx->seal)))
+    if (!settings->encrypt ||
+        (ctx->config->seal != NULL && seal_ready(ctx->config->seal)))
         return ST_OK;
     return context_refuse(ctx, ST_BAD_VALUE,
                           "_enable_encrypt_messages must be false. The server has no key "
@@ -180,7 +181,7 @@ write_end(struct context *ctx, const char *name, const struct store_end *end)
     struct buf *out = &ctx->res->body;
     char created[CLOCK_TEXT_CAP];
 
-    clock_text(clock_to_wall_ms(ctx->time_base, end->created_ms), created);
+    clock_text(clock_to_wall_ms(ctx->config->time_base, end->created_ms), created);
     buf_printf(out, ",\"%s\":{\"age\":%lld,\"created\":\"%s\",\"href\":\"%s/%ss/", name,
                (long long)end->age_s, created, ctx->base.data, context_noun(ctx));
     buf_bytes(out, ctx->queue.name);

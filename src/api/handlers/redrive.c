@@ -58,18 +58,6 @@ read_target(struct context *ctx, const struct json_scan_value *value, struct byt
     return context_check_name(ctx, *out);
 }
 
-enum status
-member_read_flag(struct context *ctx, const struct json_scan_value *value,
-                 const char *name, bool *out)
-{
-    if (json_left_out(value))
-        return ST_OK;
-    if (value->kind != SCAN_TRUE && value->kind != SCAN_FALSE)
-        return context_refuse(ctx, ST_BAD_BODY, "%s must be true or false", name);
-    *out = value->kind == SCAN_TRUE;
-    return ST_OK;
-}
-
 /* By text, then in the order of the list. */
 static int
 compare_ids(const void *a, const void *b)
@@ -141,35 +129,24 @@ static enum status
 read_redrive(struct context *ctx, struct store_redrive *out)
 {
     const struct integer_range range = {1, REDRIVE_MOST, "the maximum of a request"};
-    const struct bytes body = ctx->req->body;
     struct json_scan_value m[MEMBERS] = {{SCAN_NONE, BYTES_NONE}};
-    struct json_names seen = {.count = 0};
     int64_t limit = REDRIVE_MOST;
     bool reset = true;
     enum status st = context_read_body(ctx);
 
+    if (st == ST_OK && ctx->req->body.len > 0)
+        st = context_read_members(ctx, member_names, MEMBERS, m);
     if (st != ST_OK)
         return st;
-    if (body.len > 0 &&
-        (json_scan_document(body) != ST_OK ||
-         json_members_read(body, member_names, MEMBERS, m, &seen) != ST_OK))
-        return json_fault(body, ctx->why)
-                   ? ST_BAD_BODY
-                   : context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
-    if (bytes_present(seen.unknown))
-        return context_refuse(ctx, ST_BAD_BODY,
-                              "the body has the unknown member \"%s\". Allowed are to, "
-                              "limit, dry_run, reset and ids",
-                              received(seen.unknown).text);
     st = decode_integer(&m[LIMIT], &range, &limit);
     if (st != ST_OK)
         return integer_refuse(ctx->why, st, "limit", &m[LIMIT], &range);
     out->limit = (size_t)limit;
     st = read_target(ctx, &m[TO], &out->to);
     if (st == ST_OK)
-        st = member_read_flag(ctx, &m[DRY_RUN], "dry_run", &out->dry_run);
+        st = context_read_flag(ctx, &m[DRY_RUN], "dry_run", &out->dry_run);
     if (st == ST_OK)
-        st = member_read_flag(ctx, &m[RESET], "reset", &reset);
+        st = context_read_flag(ctx, &m[RESET], "reset", &reset);
     out->keeps_count = !reset;
     return st == ST_OK ? read_ids(ctx, &m[IDS], out) : st;
 }

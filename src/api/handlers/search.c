@@ -310,7 +310,7 @@ match_write(struct context *ctx, const struct match *match)
         json_write_comma(out);
         buf_byte(out, '{');
         explanation_write_facts(out, m, match->held ? &match->claim : NULL,
-                                ctx->op.now_ms, ctx->time_base);
+                                ctx->op.now_ms, ctx->config->time_base);
         if (!match->held)
             json_write_raw(out, "claim", bytes_str("null"));
         json_write_u64(out, "size",
@@ -568,7 +568,7 @@ handle_message_search(struct context *ctx)
     if (st != ST_OK)
         return st;
     if (s.group)
-        write_groups(out, p, ctx->time_base);
+        write_groups(out, p, ctx->config->time_base);
     buf_byte(out, ']');
     if (s.group)
         json_write_u64(out, "other", p->other);

@@ -108,7 +108,7 @@ read_list(struct context *ctx, const struct json_scan_value *list, const char *n
 static enum status
 read_end(struct context *ctx, const struct json_scan_value *expires, struct share *out)
 {
-    int64_t now_ms = clock_wall_ms(ctx->real);
+    int64_t now_ms = clock_wall_ms(ctx->config->real);
 
     out->ends_ms = now_ms + DAY_MS;
     if (json_left_out(expires))
@@ -141,12 +141,10 @@ read_share(struct context *ctx, struct share *out)
     enum status st = context_read_body(ctx);
 
     *out = (struct share){.method_count = 0};
+    if (st == ST_OK)
+        st = context_read_object(ctx, names, MEMBERS, m, &seen);
     if (st != ST_OK)
         return st;
-    if (json_fault(ctx->req->body, ctx->why))
-        return ST_BAD_BODY;
-    if (json_members_read(ctx->req->body, names, MEMBERS, m, &seen) != ST_OK)
-        return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
     if (bytes_present(seen.unknown))
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the body has an unknown member. The allowed members are "
@@ -202,8 +200,8 @@ respond_grant(struct context *ctx, const struct grant *grant)
     char signature[SIGNATURE_DIGITS + 1];
     enum status st = ST_NOT_FOUND;
 
-    if (ctx->signer != NULL)
-        st = signer_sign(ctx->signer, grant, ctx->req->arena, signature);
+    if (ctx->config->signer != NULL)
+        st = signer_sign(ctx->config->signer, grant, ctx->req->arena, signature);
     if (st == ST_NOT_FOUND)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the server has no key to sign with (signing_keys)");
@@ -235,8 +233,8 @@ handle_queue_share(struct context *ctx)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the name of the project has a backslash. Such a project "
                               "cannot use pre-signed URLs");
-    buf_init(&paths, ctx->mem);
-    buf_init(&methods, ctx->mem);
+    buf_init(&paths, ctx->config->mem);
+    buf_init(&methods, ctx->config->mem);
     iso_time_write(share.ends_ms, expires);
     st = write_lists(ctx, &share, &paths, &methods);
     if (st == ST_OK)

@@ -17,7 +17,8 @@ static void
 write_subscription(struct context *ctx, const struct store_subscription *s)
 {
     if (ctx->version == &version_claimd)
-        subscription_write_progress(&ctx->res->body, ctx->op.now_ms, ctx->time_base, s);
+        subscription_write_progress(&ctx->res->body, ctx->op.now_ms,
+                                    ctx->config->time_base, s);
     else
         subscription_write(&ctx->res->body, ctx->queue.name, s);
 }

@@ -150,9 +150,9 @@ handle_permissions(struct context *ctx)
         st = check_caller(ctx, ACTION_COUNT, false, &caller);
     if (st != ST_OK)
         return st;
-    has_role = ctx->access != NULL && caller.role < ROLE_COUNT;
+    has_role = ctx->config->access != NULL && caller.role < ROLE_COUNT;
     buf_byte(out, '{');
-    json_write_flag(out, "auth", ctx->access != NULL);
+    json_write_flag(out, "auth", ctx->config->access != NULL);
     json_write_text_or_null(out, "name", caller.name);
     json_write_text_or_null(out, "role",
                             has_role ? bytes_str(role_name(caller.role)) : BYTES_NONE);

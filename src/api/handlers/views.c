@@ -450,7 +450,7 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
     buf_str(out, "{\"queues\":[");
     for (size_t i = p->offset; i < rows.count && i - p->offset < p->limit; i++) {
         snapshot_read(s, rows.rows[i], row);
-        write_row(out, row, ctx->sampler);
+        write_row(out, row, ctx->config->sampler);
     }
     buf_str(out, "],\"links\":[]");
     json_write_u64(out, "total", total);
@@ -471,8 +471,8 @@ show_snapshot(struct context *ctx, const struct survey_parameters *p)
     const struct bytes project = ctx->store->blocks ? BYTES_NONE : p->project;
     struct snapshot *s;
     enum status st =
-        snapshot_use(ctx->snapshots, ctx->store, &ctx->op, context_real_ms(ctx), project,
-                     ctx->progress, ctx->req->waiting, &s);
+        snapshot_use(ctx->api->snapshots, ctx->store, &ctx->op, context_real_ms(ctx),
+                     project, ctx->progress, ctx->req->waiting, &s);
 
     if (st != ST_OK)
         return st;
@@ -504,7 +504,7 @@ handle_queue_survey(struct context *ctx)
         return st;
     buf_str(out, "{\"queues\":[");
     for (size_t i = 0; i < s->count; i++)
-        write_row(out, s->best[i], ctx->sampler);
+        write_row(out, s->best[i], ctx->config->sampler);
     buf_byte(out, ']');
     if (s->more || s->early) {
         const struct ranked_place last =
@@ -560,8 +560,8 @@ handle_queue_history(struct context *ctx)
 
     if (samples == NULL)
         return ST_NO_MEMORY;
-    if (ctx->sampler != NULL)
-        st = sampler_read(ctx->sampler, &ctx->queue, samples, &count);
+    if (ctx->config->sampler != NULL)
+        st = sampler_read(ctx->config->sampler, &ctx->queue, samples, &count);
     if (st != ST_OK)
         return context_refuse(
             ctx, st,

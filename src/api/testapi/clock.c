@@ -25,7 +25,7 @@ write_time(struct context *ctx)
     char text[CLOCK_TEXT_CAP];
     struct testapi_time time;
 
-    testapi_time(ctx->testapi, &time);
+    testapi_time(ctx->config->testapi, &time);
     clock_text(time.now_ms, text);
     buf_printf(out,
                "\"now\":\"%s\",\"now_ms\":%" PRId64 ",\"state\":\"%s\","
@@ -146,7 +146,7 @@ note_move(const struct context *ctx, const struct clock_request *request)
                             text.data, text.len > 0 ? ", " : "",
                             request->move == BY ? "by" : "ahead by", request->ms / 1000);
     e.text = text;
-    history_add(testapi_history(ctx->testapi), &e);
+    history_add(testapi_history(ctx->config->testapi), &e);
 }
 
 static enum status
@@ -155,7 +155,7 @@ move_begin(struct context *ctx, const struct clock_request *request)
     struct testapi_time time;
     int64_t until;
 
-    testapi_time(ctx->testapi, &time);
+    testapi_time(ctx->config->testapi, &time);
     if (request->move == TO_AHEAD && request->ms < time.ahead_ms)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "ahead_seconds is %" PRId64 ". The clock is %" PRId64
@@ -163,7 +163,7 @@ move_begin(struct context *ctx, const struct clock_request *request)
                               request->ms / 1000, time.ahead_ms);
     note_move(ctx, request);
     if (request->state != LEAVE)
-        testapi_freeze(ctx->testapi, request->state == STOP);
+        testapi_freeze(ctx->config->testapi, request->state == STOP);
     until = time.now_ms;
     if (request->move == TO_AHEAD)
         until += request->ms - time.ahead_ms;
@@ -172,7 +172,7 @@ move_begin(struct context *ctx, const struct clock_request *request)
     else
         until += request->ms;
     ctx->progress->resume[0] = (uint64_t)until;
-    ctx->progress->resume[1] = history_last(testapi_history(ctx->testapi));
+    ctx->progress->resume[1] = history_last(testapi_history(ctx->config->testapi));
     ctx->progress->begun = true;
     return ST_OK;
 }
@@ -194,7 +194,7 @@ handle_move(struct context *ctx, read_fn *read)
         st = move_begin(ctx, &request);
     if (st != ST_OK)
         return st;
-    if (!testapi_move(ctx->testapi, (int64_t)ctx->progress->resume[0],
+    if (!testapi_move(ctx->config->testapi, (int64_t)ctx->progress->resume[0],
                       request.move == TO_NEXT ? history_before(ctx) : UINT64_MAX))
         return ST_AGAIN;
     /* The events that time has caused meanwhile. */
@@ -205,7 +205,7 @@ handle_move(struct context *ctx, read_fn *read)
     buf_byte(&ctx->res->body, '{');
     write_time(ctx);
     buf_printf(page.out, ",\"lost\":%" PRIu64 ",\"events\":",
-               history_missing(testapi_history(ctx->testapi), page.since));
+               history_missing(testapi_history(ctx->config->testapi), page.since));
     testapi_write_page(ctx, &page);
     buf_byte(&ctx->res->body, '}');
     return response_json(ctx, 200);

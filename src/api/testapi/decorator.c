@@ -33,7 +33,7 @@ note_fault(const struct context *ctx, const struct fault *fault)
 
     fault_text(fault, text);
     e.text = bytes_str(text);
-    history_add(testapi_history(ctx->testapi), &e);
+    history_add(testapi_history(ctx->config->testapi), &e);
 }
 
 static enum status
@@ -63,7 +63,7 @@ find_fault(struct context *ctx, struct injected_fault *injected)
     if (bytes_present(header))
         st = read_header(ctx, header, &fault);
     else if (!ctx->version->open) /* without a matching rule, `fault` stays FAULT_NONE */
-        (void)faults_strike(testapi_faults(ctx->testapi),
+        (void)faults_strike(testapi_faults(ctx->config->testapi),
                             &(const struct fault_match){
                                 .action = bytes_str(ctx->actor.action),
                                 .method = bytes_str(api_method_name(ctx->req->method)),
@@ -90,10 +90,10 @@ move_clock(struct context *ctx, struct injected_fault *injected)
     if (injected->moved)
         return ST_OK;
     if (injected->until_ms == 0) {
-        testapi_time(ctx->testapi, &time);
+        testapi_time(ctx->config->testapi, &time);
         injected->until_ms = time.now_ms + injected->fault.seconds * 1000;
     }
-    injected->moved = testapi_move(ctx->testapi, injected->until_ms, UINT64_MAX);
+    injected->moved = testapi_move(ctx->config->testapi, injected->until_ms, UINT64_MAX);
     return ST_AGAIN;
 }
 
@@ -225,7 +225,7 @@ note_outcome(struct context *ctx, enum status st, bool was_notified)
         e.status = 0;
         e.text = BYTES_NONE;
     }
-    history_add(testapi_history(ctx->testapi), &e);
+    history_add(testapi_history(ctx->config->testapi), &e);
 }
 
 static void
@@ -239,14 +239,14 @@ note_shown_page(struct context *ctx, const struct store_message *messages, size_
                               .count = count};
     struct buf ids;
 
-    buf_init(&ids, ctx->mem);
+    buf_init(&ids, ctx->config->mem);
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             buf_byte(&ids, ' ');
         buf_bytes(&ids, store_id_bytes(&messages[i].id));
     }
     e.ids = buf_view(&ids); /* without memory: the first ones */
-    history_add(testapi_history(ctx->testapi), &e);
+    history_add(testapi_history(ctx->config->testapi), &e);
     buf_fini(&ids);
 }
 
@@ -276,7 +276,7 @@ handle_with_fault(const struct api *api, struct request *req, struct context *ct
         next = response_complete(ctx);
     }
     if (was_notified)
-        testapi_waiter_end_retry(ctx->testapi);
+        testapi_waiter_end_retry(ctx->config->testapi);
     return next;
 }
 
@@ -297,7 +297,7 @@ listen_with_waiter(struct context *ctx)
     struct waiting *waiting = ctx->req->waiting;
 
     waiting->testapi_waiter =
-        testapi_waiter_new(ctx->testapi, ctx->queue.project, &waiting->listener);
+        testapi_waiter_new(ctx->config->testapi, ctx->queue.project, &waiting->listener);
     return waiting->testapi_waiter == NULL
                ? NULL
                : testapi_waiter_listener(waiting->testapi_waiter);
@@ -306,7 +306,7 @@ listen_with_waiter(struct context *ctx)
 static int64_t
 real_ms(const struct context *ctx)
 {
-    return clock_now_ms(ctx->real);
+    return clock_now_ms(ctx->config->real);
 }
 
 static void

@@ -193,7 +193,7 @@ handle_faults_show(struct context *ctx)
     struct buf *out = &ctx->res->body;
 
     buf_str(out, "{\"faults\":[");
-    faults_read(testapi_faults(ctx->testapi), write_rule, out);
+    faults_read(testapi_faults(ctx->config->testapi), write_rule, out);
     buf_str(out, "]}");
     return response_json(ctx, 200);
 }
@@ -423,7 +423,7 @@ handle_faults_set(struct context *ctx)
         st = read_rule(&(const struct rule_place){ctx, i}, json_array_get(list, i),
                        &rules[i]);
     if (st == ST_OK)
-        st = faults_replace(testapi_faults(ctx->testapi), rules, count);
+        st = faults_replace(testapi_faults(ctx->config->testapi), rules, count);
     json_decref(body);
     return st == ST_OK ? response_empty(ctx, 204) : st;
 }
@@ -432,7 +432,7 @@ handle_faults_set(struct context *ctx)
 enum status
 handle_faults_delete(struct context *ctx)
 {
-    enum status st = faults_replace(testapi_faults(ctx->testapi), NULL, 0);
+    enum status st = faults_replace(testapi_faults(ctx->config->testapi), NULL, 0);
 
     return st == ST_OK ? response_empty(ctx, 204) : st;
 }

@@ -131,7 +131,7 @@ testapi_write_page(struct context *ctx, struct testapi_page *page)
     struct next_page next;
 
     buf_byte(page->out, '[');
-    history_read(testapi_history(ctx->testapi), page->since, write_entry, page);
+    history_read(testapi_history(ctx->config->testapi), page->since, write_entry, page);
     buf_byte(page->out, ']');
     if (!page->more)
         return;
@@ -172,7 +172,7 @@ read_count(struct context *ctx, const char *name, int64_t *out)
 enum status
 handle_history(struct context *ctx)
 {
-    struct history *h = testapi_history(ctx->testapi);
+    struct history *h = testapi_history(ctx->config->testapi);
     struct testapi_page page = {.out = &ctx->res->body,
                                 .events = UINT32_MAX,
                                 .project = testapi_project(ctx),
@@ -253,7 +253,7 @@ watch_history(struct context *ctx, const struct expected *wanted)
     if (waiting == NULL || wanted->wait_s == 0 || waiting->end != WAITING_ON)
         return false;
     if (waiting->watched == NULL) {
-        waiting->watched = testapi_history(ctx->testapi);
+        waiting->watched = testapi_history(ctx->config->testapi);
         history_watch(waiting->watched, &waiting->listener);
         waiting->wait_ms = wanted->wait_s * 1000;
     }

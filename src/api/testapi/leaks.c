@@ -287,7 +287,7 @@ handle_leaks(struct context *ctx)
         return ST_NO_MEMORY;
     st = check_queues(&s);
     if (st == ST_OK)
-        st = leak_look_up(testapi_history(ctx->testapi), ctx->req->arena, s.found,
+        st = leak_look_up(testapi_history(ctx->config->testapi), ctx->req->arena, s.found,
                           s.count);
     return st == ST_OK ? respond_found(&s) : st;
 }

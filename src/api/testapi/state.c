@@ -22,9 +22,9 @@ handle_reset(struct context *ctx)
     enum status st = ST_OK;
 
     if (!ctx->progress->begun)
-        testapi_end_waits(ctx->testapi, project);
+        testapi_end_waits(ctx->config->testapi, project);
     ctx->progress->begun = true;
-    if (!testapi_retries_are_done(ctx->testapi))
+    if (!testapi_retries_are_done(ctx->config->testapi))
         return ST_AGAIN;
     for (int i = 0; st == ST_OK && i < RESET_SLICE && !walk.done; i++) {
         st = dump_next(ctx->store, &ctx->op, project, &walk);
@@ -39,8 +39,8 @@ handle_reset(struct context *ctx)
     if (!walk.done)
         return ST_AGAIN;
     if (!bytes_present(project)) /* faults_replace() without rules cannot fail */
-        (void)faults_replace(testapi_faults(ctx->testapi), NULL, 0);
-    history_add(testapi_history(ctx->testapi),
+        (void)faults_replace(testapi_faults(ctx->config->testapi), NULL, 0);
+    history_add(testapi_history(ctx->config->testapi),
                 &(const struct history_entry){.at_ms = ctx->op.now_ms,
                                               .event = HISTORY_RESET,
                                               .queue.project = project});
@@ -67,7 +67,7 @@ replace_state(struct context *ctx)
     struct record_load l = {.store = ctx->store,
                             .op = &ctx->op,
                             .reader = {.limits = ctx->limits,
-                                       .mem = ctx->mem,
+                                       .mem = ctx->config->mem,
                                        .arena = ctx->req->arena,
                                        .now_ms = ctx->op.now_ms,
                                        .project = project,
@@ -97,9 +97,9 @@ handle_state_set(struct context *ctx)
                               API_SEED_MOST);
     if (ctx->req->body.len == 0)
         return context_refuse(ctx, ST_BAD_BODY, "a body is required");
-    if (!testapi_begin_load(ctx->testapi))
+    if (!testapi_begin_load(ctx->config->testapi))
         return ST_AGAIN;
     st = replace_state(ctx);
-    testapi_end_load(ctx->testapi);
+    testapi_end_load(ctx->config->testapi);
     return st;
 }
