@@ -7,7 +7,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "api/wire/metadata.h"
+#include "api/wire/patch.h"
 #include "api/wire/query.h"
 
 /* A small limit, so that inputs of ordinary size reach it. */

@@ -7,7 +7,7 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
 #include "api/response.h"
-#include "api/wire/metadata.h"
+#include "api/wire/patch.h"
 #include "claimd/base/clock.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"

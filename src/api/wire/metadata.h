@@ -65,38 +65,20 @@ enum status metadata_show(const struct store_metadata *metadata, enum store_kind
 /* Writes the document as it was given, {} if there is none (v1.1 and v1). */
 void metadata_plain(const struct store_metadata *metadata, struct buf *out);
 
-/* ------------------------------------------------------------------ patches */
+/* ------------------------------------------------------------------ for patch.c */
+
+/* True for the name of a reserved member. */
+bool metadata_is_reserved(struct bytes name);
+
+/* Reads the stored document as an owned tree. ST_NO_MEMORY. */
+enum status metadata_tree(const struct store_metadata *metadata, json_t **out);
 
 /*
- * A JSON patch (docs/api.md 7.4). The contract has this order: rules of the document
- * (400), the queue (404), members that must exist (409), the result (400). So a patch is
- * read before the queue is, and applied after that, to a copy.
+ * Makes metadata of a changed tree. ST_BAD_BODY with a reason: it breaks docs/api.md 7.3,
+ * or changes a member that cannot be changed; ST_NO_MEMORY. *out comes from the arena.
  */
-struct patch_rule; /* one operation, checked; private */
-
-struct patch {        /* zero: nothing to release */
-    json_t *document; /* owned */
-    struct patch_rule *rules;
-    size_t count;
-};
-
-/*
- * Reads a body. ST_BAD_BODY with a reason, also if it is too large; ST_NO_MEMORY. The
- * rules come from the arena. *out needs patch_fini(), also after a failure.
- */
-enum status patch_read(struct bytes body, const struct api_limits *limits,
-                       struct arena *arena, struct patch *out, struct reason *why);
-
-/*
- * Applies a patch to a copy of `old`. ST_CONFLICT: a member to replace or remove does not
- * exist; ST_BAD_BODY: the result breaks docs/api.md 7.3; both with a reason;
- * ST_NO_MEMORY. *out comes from the arena.
- */
-enum status patch_apply(const struct patch *patch, const struct store_metadata *old,
-                        const struct api_limits *limits, struct arena *arena,
-                        struct store_metadata *out, struct reason *why);
-
-/* Frees the document of a patch. Fine for one of zeros. */
-void patch_fini(struct patch *patch);
+enum status metadata_change(const json_t *document, const struct store_metadata *old,
+                            const struct api_limits *limits, struct arena *arena,
+                            struct store_metadata *out, struct reason *why);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Changes of the metadata by JSON Patch (docs/api.md 7.4): all operations apply in order
- * or none does, and only the result is checked. Read src/api/wire/metadata.h next.
+ * or none does, and only the result is checked. Read src/api/wire/patch.h next.
  */
-#include "api/wire/metadata.h"
+#include "api/wire/patch.h"
 #include "support/arena_fixture.h"
 
 #include <stdio.h>
