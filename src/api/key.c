@@ -26,18 +26,14 @@ enum status
 running_keys_new(struct mem *mem, struct running_keys **out)
 {
     struct running_keys *keys = mem_calloc(mem, 1, sizeof(*keys));
-    struct entropy entropy;
-    enum status st;
+    enum status st = keys == NULL
+                         ? ST_NO_MEMORY
+                         : entropy_make_key(&keys->hash_key, sizeof(keys->hash_key));
 
-    if (keys == NULL)
-        return ST_NO_MEMORY;
-    entropy_init_system(&entropy);
-    st = entropy_reserve(&entropy, sizeof(keys->hash_key));
     if (st != ST_OK) {
         mem_free(mem, keys);
         return st;
     }
-    entropy_take(&entropy, &keys->hash_key, sizeof(keys->hash_key));
     keys->mem = mem;
     lock_init(&keys->lock);
     hashmap_init(&keys->all, mem);

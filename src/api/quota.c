@@ -42,18 +42,12 @@ enum status
 quotas_new(struct mem *mem, struct quotas **out)
 {
     struct quotas *q = mem_calloc(mem, 1, sizeof(*q));
-    struct entropy entropy;
-    enum status st;
+    enum status st = q == NULL ? ST_NO_MEMORY : entropy_make_key(&q->key, sizeof(q->key));
 
-    if (q == NULL)
-        return ST_NO_MEMORY;
-    entropy_init_system(&entropy);
-    st = entropy_reserve(&entropy, sizeof(q->key));
     if (st != ST_OK) {
         mem_free(mem, q);
         return st;
     }
-    entropy_take(&entropy, &q->key, sizeof(q->key));
     q->mem = mem;
     for (size_t i = 0; i < PARTS; i++) {
         lock_init(&q->parts[i].lock);

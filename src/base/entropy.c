@@ -74,6 +74,19 @@ entropy_take(struct entropy *e, void *out, size_t len)
     e->left -= len;
 }
 
+enum status
+entropy_make_key(void *out, size_t len)
+{
+    struct entropy entropy;
+    enum status st;
+
+    entropy_init_system(&entropy);
+    st = entropy_reserve(&entropy, len);
+    if (st == ST_OK)
+        entropy_take(&entropy, out, len);
+    return st;
+}
+
 void
 uid_text(char out[37])
 {

@@ -1,6 +1,5 @@
 /* claimd log: prints the records of a journal as lines of JSON. Read journal_show()
  * (claimd/journal/inspect.h) next. docs/journal.md explains the records. */
-#include "claimd/base/clock.h"
 #include "claimd/json/string.h"
 #include "main/command.h"
 
@@ -14,15 +13,6 @@ is_about(const struct printer *p, const struct store_queue *q)
 {
     return q != NULL && (p->queue == NULL || bytes_equal_str(q->name, p->queue)) &&
            (p->project == NULL || bytes_equal_str(q->project, p->project));
-}
-
-static void
-write_time(struct buf *out, const char *name, int64_t ms)
-{
-    char text[CLOCK_TEXT_CAP];
-
-    clock_text(ms, text);
-    json_write_text(out, name, bytes_str(text));
 }
 
 static void
@@ -80,7 +70,7 @@ write_change(struct buf *out, struct store_change *change)
     case STORE_CHANGE_RENEW:
     case STORE_CHANGE_RELEASE:
         json_write_text(out, "claim", bytes_str(change->claim.id.text));
-        write_time(out, "ends", change->claim.ends_ms);
+        json_write_time(out, "ends", change->claim.ends_ms);
         break;
     default:
         break;
@@ -110,7 +100,7 @@ print_entry(void *arg, const struct journal_entry *entry)
     buf_reset(out, SIZE_MAX);
     buf_byte(out, '{');
     json_write_u64(out, "lsn", entry->lsn);
-    write_time(out, "at", entry->now_ms + entry->wall_ahead_ms);
+    json_write_time(out, "at", entry->now_ms + entry->wall_ahead_ms);
     json_write_text(out, "type", bytes_str(entry->type));
     if (entry->change == NULL)
         json_write_text(out, "mark", bytes_str(entry->mark));

@@ -238,19 +238,6 @@ access_reload(struct resources *r, const struct config *config,
     return ST_OK;
 }
 
-static enum status
-random_key(void *out, size_t size)
-{
-    struct entropy entropy;
-    enum status st;
-
-    entropy_init_system(&entropy);
-    st = entropy_reserve(&entropy, size);
-    if (st == ST_OK)
-        entropy_take(&entropy, out, size);
-    return st;
-}
-
 /* Reads the service token from its file. */
 static enum status
 service_token_read(const struct resources *r, char out[KEYSTONE_TOKEN_MAX + 1],
@@ -348,7 +335,7 @@ open_keystone(struct resources *r, struct config_errors *errors)
     if (st == ST_OK)
         st = role_map_read(&keystone.roles, bytes_str(r->config->keystone_roles), &why);
     if (st == ST_OK)
-        st = random_key(&keystone.key, sizeof(keystone.key));
+        st = entropy_make_key(&keystone.key, sizeof(keystone.key));
     keystone.wire = r->wire;
     keystone.executor = r->executor;
     if (st == ST_OK)
@@ -401,7 +388,7 @@ identity_open(const struct config *config, struct mem *mem, struct auth **out,
         st = ST_BAD_VALUE;
     }
     if (st == ST_OK)
-        st = random_key(&auth.key, sizeof(auth.key));
+        st = entropy_make_key(&auth.key, sizeof(auth.key));
     if (st == ST_OK)
         st = auth_new(&auth, out, &bad_line);
     text_file_drop(mem, auth.users);

@@ -408,17 +408,13 @@ notify_free(struct notify *n)
 enum status
 notify_open(const struct notify_config *config, struct notify **out)
 {
-    struct entropy entropy;
     struct hash_key key; /* secret, because subscribers choose the names of hosts */
     struct notify *n;
-    enum status st;
+    enum status st = entropy_make_key(&key, sizeof(key));
 
     ENSURE(config->workers > 0);
-    entropy_init_system(&entropy);
-    st = entropy_reserve(&entropy, sizeof(key));
     if (st != ST_OK)
         return st;
-    entropy_take(&entropy, &key, sizeof(key));
     n = mem_calloc(config->mem, 1, sizeof(*n));
     if (n == NULL)
         return ST_NO_MEMORY;

@@ -37,6 +37,10 @@ enum status entropy_reserve(struct entropy *e, size_t len);
 /* Takes len reserved bytes. */
 void entropy_take(struct entropy *e, void *out, size_t len);
 
+/* Writes len <= 64 bytes of the system, such as the key of a hash table.
+ * ST_UNAVAILABLE. */
+enum status entropy_make_key(void *out, size_t len);
+
 /* Writes a fresh UUID (libuuid) in canonical form, 36 characters and a NUL. */
 void uid_text(char out[37]);
 
