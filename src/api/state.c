@@ -194,9 +194,11 @@ load_apply(struct record_load *l)
 }
 
 enum status
-load_refusal(enum status st)
+load_refusal(const struct record_load *l, enum status st)
 {
-    return st == ST_PROJECT_QUEUES || st == ST_PROJECT_MESSAGES || st == ST_PROJECT_BYTES
+    return l->reader.why->text[0] != '\0' &&
+                   (st == ST_PROJECT_QUEUES || st == ST_PROJECT_MESSAGES ||
+                    st == ST_PROJECT_BYTES)
                ? ST_CONFLICT
                : st;
 }

@@ -41,9 +41,9 @@ enum status load_check(struct record_load *l);
  */
 enum status load_apply(struct record_load *l);
 
-/* The status of the response. A retry is useless, so a limit of a project is
- * ST_CONFLICT. */
-enum status load_refusal(enum status st);
+/* The status of the response. A retry is useless, so a limit of a project that a line
+ * reaches is ST_CONFLICT. */
+enum status load_refusal(const struct record_load *l, enum status st);
 
 /* ------------------------------------------------------------------ whole states */
 

@@ -6,7 +6,6 @@
 #include "claimd/api/dump.h"
 #include "api/handlers/handlers.h"
 #include "api/response.h"
-#include "api/state.h"
 
 #include <inttypes.h>
 
@@ -40,17 +39,23 @@ handle_dump(struct context *ctx)
     return response_typed(ctx, 200, "application/jsonl");
 }
 
+struct record_load
+load_of_request(struct context *ctx)
+{
+    return (struct record_load){.store = ctx->store,
+                                .op = &ctx->op,
+                                .reader = {.limits = ctx->limits,
+                                           .mem = ctx->config->mem,
+                                           .arena = ctx->req->arena,
+                                           .now_ms = ctx->op.now_ms,
+                                           .why = ctx->why}};
+}
+
 /* POST /claimd/load */
 enum status
 handle_load(struct context *ctx)
 {
-    struct record_load l = {.store = ctx->store,
-                            .op = &ctx->op,
-                            .reader = {.limits = ctx->limits,
-                                       .mem = ctx->config->mem,
-                                       .arena = ctx->req->arena,
-                                       .now_ms = ctx->op.now_ms,
-                                       .why = ctx->why}};
+    struct record_load l = load_of_request(ctx);
     enum status st = context_read_bool(ctx, "replace", &l.replace);
 
     if (st != ST_OK)
@@ -66,7 +71,7 @@ handle_load(struct context *ctx)
     if (st == ST_OK)
         st = load_apply(&l);
     if (st != ST_OK)
-        return ctx->why->text[0] == '\0' ? st : load_refusal(st);
+        return load_refusal(&l, st);
     buf_printf(&ctx->res->body,
                "{\"queues\":%" PRIu64 ",\"messages\":%" PRIu64
                ",\"subscriptions\":%" PRIu64 "}",

@@ -11,6 +11,7 @@
 #define API_HANDLERS_HANDLERS_H
 
 #include "api/context.h"
+#include "api/state.h"
 #include "api/wire/decode.h"
 
 /* queue_list.c */
@@ -148,5 +149,8 @@ handler_fn handle_metrics;
 /* dump.c */
 handler_fn handle_dump;
 handler_fn handle_load;
+
+/* A load into the store, at the time of the request. */
+struct record_load load_of_request(struct context *ctx);
 
 #endif

@@ -3,7 +3,7 @@
  * (docs/api.md 23.3, 23.4). Declared in handlers.h. Read claimd/api/dump.h and state.h
  * next.
  */
-#include "api/state.h"
+#include "api/handlers/handlers.h"
 #include "api/response.h"
 #include "api/testapi/handlers.h"
 
@@ -64,24 +64,18 @@ static enum status
 replace_state(struct context *ctx)
 {
     struct bytes project = testapi_project(ctx);
-    struct record_load l = {.store = ctx->store,
-                            .op = &ctx->op,
-                            .reader = {.limits = ctx->limits,
-                                       .mem = ctx->config->mem,
-                                       .arena = ctx->req->arena,
-                                       .now_ms = ctx->op.now_ms,
-                                       .project = project,
-                                       .only = bytes_present(project),
-                                       .why = ctx->why}};
+    struct record_load l = load_of_request(ctx);
     enum status st;
 
+    l.reader.project = project;
+    l.reader.only = bytes_present(project);
     st = load_read(&l, ctx->req->body);
     if (st == ST_OK)
         st = state_check(&l);
     if (st == ST_OK)
         st = state_replace(&l, project);
     if (st != ST_OK)
-        return ctx->why->text[0] == '\0' ? st : load_refusal(st);
+        return load_refusal(&l, st);
     return response_empty(ctx, 204);
 }
 
