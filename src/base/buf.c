@@ -89,6 +89,22 @@ buf_hex(struct buf *b, struct bytes bytes)
 }
 
 void
+buf_uri(struct buf *b, struct bytes text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < text.len; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        const char escape[3] = {'%', digits[c >> 4], digits[c & 15]};
+
+        if (is_unreserved(text.data[i]))
+            buf_byte(b, text.data[i]);
+        else
+            buf_add(b, escape, sizeof(escape));
+    }
+}
+
+void
 buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args, again;

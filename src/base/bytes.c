@@ -242,6 +242,26 @@ hex_read(struct bytes b, uint64_t *out)
     return true;
 }
 
+size_t
+uri_decode(char *to, struct bytes text, bool plus_is_space)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+
+        if (c == '%' && text.len - i > 2 && hex_value(text.data[i + 1]) >= 0 &&
+            hex_value(text.data[i + 2]) >= 0) {
+            c = (char)(hex_value(text.data[i + 1]) * 16 + hex_value(text.data[i + 2]));
+            i += 2;
+        } else if (c == '+' && plus_is_space) {
+            c = ' ';
+        }
+        to[len++] = c;
+    }
+    return len;
+}
+
 char *
 hex_write_bytes(char *out, struct bytes b)
 {

@@ -148,8 +148,7 @@ static void
 write_parameter(struct buf *out, const char *name, struct bytes value)
 {
     buf_printf(out, "%s=", name);
-    for (size_t i = 0; i < value.len; i++)
-        buf_printf(out, "%%%02x", (unsigned char)value.data[i]);
+    buf_uri(out, value);
 }
 
 /*

@@ -12,17 +12,14 @@
 void
 document_message(struct buf *out, const struct store_delivery *d)
 {
-    buf_str(out, "{\"body\":");
-    buf_bytes(out, d->body);
-    buf_str(out, ",\"ttl\":");
-    buf_i64(out, d->ttl_s);
-    if (d->delay_s > 0) {
-        buf_str(out, ",\"delay\":");
-        buf_i64(out, d->delay_s);
-    }
-    buf_str(out, ",\"queue_name\":");
-    json_string_write(out, d->queue.name);
-    buf_str(out, ",\"Message_Type\":\"Notification\"}");
+    buf_byte(out, '{');
+    json_write_raw(out, "body", d->body);
+    json_write_i64(out, "ttl", d->ttl_s);
+    if (d->delay_s > 0)
+        json_write_i64(out, "delay", d->delay_s);
+    json_write_text(out, "queue_name", d->queue.name);
+    json_write_text(out, "Message_Type", bytes_str("Notification"));
+    buf_byte(out, '}');
 }
 
 bool
@@ -62,10 +59,11 @@ document_sentence(struct buf *out, const struct invitation *i)
     buf_str(out, i->again ? ". To subscribe again" : ". To confirm this");
 }
 
+/* Writes a member also for an absent project, which is the one with the empty name. */
 static void
 write_member(struct buf *out, const char *name, struct bytes value)
 {
-    buf_printf(out, ",\"%s\":", name);
+    json_write_name(out, name);
     json_string_write(out, value);
 }
 
@@ -74,9 +72,10 @@ document_invitation(struct buf *out, const struct invitation *i)
 {
     struct buf text;
 
-    buf_str(out, "{\"Message_Type\":");
-    json_string_write(out, bytes_str(i->again ? "UnsubscribeConfirmation"
-                                              : "SubscriptionConfirmation"));
+    buf_byte(out, '{');
+    write_member(
+        out, "Message_Type",
+        bytes_str(i->again ? "UnsubscribeConfirmation" : "SubscriptionConfirmation"));
     buf_init(&text, out->mem);
     document_sentence(&text, i);
     buf_str(&text,
@@ -124,24 +123,11 @@ mail_is_address(struct bytes text)
            memchr(at + 1, '@', (size_t)(text.data + text.len - at - 1)) == NULL;
 }
 
-/* Decodes %XX. Invalid ones are copied. */
 static void
 write_decoded(struct buf *out, struct bytes text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        int high = -1, low = -1;
-
-        if (text.data[i] == '%' && text.len - i > 2) {
-            high = hex_value(text.data[i + 1]);
-            low = hex_value(text.data[i + 2]);
-        }
-        if (high < 0 || low < 0) {
-            buf_byte(out, text.data[i]);
-            continue;
-        }
-        buf_byte(out, (char)(high * 16 + low));
-        i += 2;
-    }
+    if (buf_reserve(out, text.len))
+        out->len += uri_decode(out->data + out->len, text, false);
 }
 
 bool
@@ -401,24 +387,11 @@ compose_hook(struct composer *c, const struct store_delivery *d,
 
 /* ------------------------------------------------------------------ mail */
 
-/* Writes a part of a query. All but unreserved characters become %XX (RFC 3986). */
 static void
 write_query_value(struct buf *out, const char *name, struct bytes value)
 {
-    static const char digits[] = "0123456789ABCDEF";
-
     buf_str(out, name);
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.data[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                     (c >= 'a' && c <= 'z') || (c != '\0' && strchr("-._~", c) != NULL);
-
-        if (!plain)
-            buf_byte(out, '%');
-        buf_byte(out, plain ? (char)c : digits[c >> 4]);
-        if (!plain)
-            buf_byte(out, digits[c & 15]);
-    }
+    buf_uri(out, value);
 }
 
 static enum status

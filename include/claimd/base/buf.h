@@ -65,6 +65,10 @@ void buf_i64(struct buf *b, int64_t value);
 
 /* Adds two lower-case hexadecimal digits for each byte. */
 void buf_hex(struct buf *b, struct bytes bytes);
+
+/* Adds a text for a URI: percent-encodes all but unreserved characters (RFC 3986, 2.3).
+ */
+void buf_uri(struct buf *b, struct bytes text);
 void
 buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -122,6 +122,18 @@ bool bytes_to_u64(struct bytes b, uint64_t *out);
 enum { DECIMAL_CAP = 20 };
 size_t decimal_write(char out[DECIMAL_CAP], uint64_t value);
 
+/* True for the characters that every part of a URI may contain (RFC 3986, 2.3). */
+static inline bool
+is_unreserved(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+/* Decodes percent-encoding to `to`, which has space for the text. A bad escape stays as
+ * it is. Returns the length. */
+size_t uri_decode(char *to, struct bytes text, bool plus_is_space);
+
 /* The value of one hexadecimal digit, -1 for any other character. */
 int hex_value(char c);
 

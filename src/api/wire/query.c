@@ -4,27 +4,6 @@
 
 #include <stdlib.h>
 
-/* Decodes a text to `to`, which has space for all of it. */
-static size_t
-decode_into(char *to, struct bytes text, bool plus_is_space)
-{
-    size_t len = 0;
-
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-
-        if (c == '%' && text.len - i > 2 && hex_value(text.data[i + 1]) >= 0 &&
-            hex_value(text.data[i + 2]) >= 0) {
-            c = (char)(hex_value(text.data[i + 1]) * 16 + hex_value(text.data[i + 2]));
-            i += 2;
-        } else if (c == '+' && plus_is_space) {
-            c = ' ';
-        }
-        to[len++] = c;
-    }
-    return len;
-}
-
 struct bytes
 query_decode(struct bytes text, bool plus_is_space, struct arena *arena)
 {
@@ -37,7 +16,7 @@ query_decode(struct bytes text, bool plus_is_space, struct arena *arena)
         return text;
     copy = arena_alloc(arena, text.len);
     return copy == NULL ? BYTES_NONE
-                        : bytes_of(copy, decode_into(copy, text, plus_is_space));
+                        : bytes_of(copy, uri_decode(copy, text, plus_is_space));
 }
 
 enum status
@@ -351,14 +330,6 @@ is_tidy(char c)
     return c > ' ' && c < 0x7f && strchr("\"<>\\^`{|}", c) == NULL;
 }
 
-/* RFC 3986, 2.3. */
-static bool
-is_unreserved(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           c == '-' || c == '.' || c == '_' || c == '~';
-}
-
 typedef bool keep_fn(char c);
 
 static size_t
@@ -432,20 +403,6 @@ uri_prefix(struct bytes text)
     return text;
 }
 
-void
-uri_write(struct buf *out, struct bytes text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        char escape[3] = {'%', "0123456789ABCDEF"[c >> 4], "0123456789ABCDEF"[c & 15]};
-
-        if (is_unreserved(text.data[i]))
-            buf_byte(out, text.data[i]);
-        else
-            buf_add(out, escape, sizeof(escape));
-    }
-}
-
 /* ------------------------------------------------------------------ the next page */
 
 void
@@ -460,7 +417,7 @@ static void
 next_page_parameter(struct next_page *next, struct bytes name)
 {
     buf_byte(next->out, next->mark);
-    uri_write(next->out, name);
+    buf_uri(next->out, name);
     buf_byte(next->out, '=');
     next->mark = '&';
 }
@@ -476,7 +433,7 @@ void
 next_page_text(struct next_page *next, struct bytes name, struct bytes value)
 {
     next_page_parameter(next, name);
-    uri_write(next->out, value);
+    buf_uri(next->out, value);
 }
 
 void

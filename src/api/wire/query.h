@@ -113,8 +113,8 @@ bool filters_have(const struct filters *f, const struct query_pair *pair);
  */
 enum status uri_tidy(struct arena *arena, struct bytes text, struct bytes *out);
 
-/* Percent-encodes all bytes that are not unreserved (RFC 3986), for a segment of a path.
- * Ends with a NUL. ST_NO_MEMORY. */
+/* Percent-encodes all bytes that are not unreserved, with digits a to f, for a segment of
+ * a path. Ends with a NUL. ST_NO_MEMORY. */
 enum status uri_segment(struct arena *arena, struct bytes text, struct bytes *out);
 
 /*
@@ -129,9 +129,6 @@ enum { URI_PREFIX_MAX = 128 };
  * characters, none of them "." or "..".
  */
 struct bytes uri_prefix(struct bytes text);
-
-/* The same as uri_segment() appended to a buffer, with digits A to F. */
-void uri_write(struct buf *out, struct bytes text);
 
 /* ------------------------------------------------------------------ the next page */
 
