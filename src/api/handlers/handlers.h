@@ -107,12 +107,11 @@ handler_fn handle_openapi;
 handler_fn handle_versions;
 handler_fn handle_home; /* of a version */
 
-/* A word of a document: a condition, a text, or another file. */
+/* A word of a document: a condition, or a text. */
 struct document_word {
     const char *name;
     bool holds;
     struct bytes text;
-    const char *file;
 };
 
 /* Writes a file of openapi/. The words end with one without a name. */

@@ -14,8 +14,7 @@
 #include "claimd/base/clock.h"
 #include "claimd/json/tree.h"
 
-#include <catalog_json.h> /* scripts/cmake/openapi.cmake makes these two */
-#include <identity_json.h>
+#include <identity_json.h> /* scripts/cmake/openapi.cmake makes it */
 
 /* The content of a login. The texts point into its document. */
 struct login {
@@ -244,7 +243,7 @@ identity_respond(struct context *ctx, int code, enum part part,
             {"v2", .holds = part == V2},
             {"token", .holds = part == TOKEN, .text = token},
             {"access", .holds = part == ACCESS},
-            {"catalog", .holds = part == CATALOG, .file = catalog_json},
+            {"catalog", .holds = part == CATALOG},
             {"services", .holds = part == SERVICES},
             {"endpoints", .holds = part == ENDPOINTS},
             {"identity", .holds = shows_service(ctx, part, "identity")},

@@ -13,7 +13,6 @@
  *     "${user}"                  a text of the request
  *     "at most ${max_wait}"      the same inside of a text, where a text has to need no
  *                                escapes
- *     "${catalog}"               another file
  *     "${roles messages:pop}"    the list of the roles with this permission
  *     "$part NAME": VALUE        an object or a list that later ones use. It is not
  *                                copied here
@@ -162,18 +161,6 @@ write_roles(struct document *d, struct bytes name)
     buf_byte(d->out, ']');
 }
 
-static void copy_until(struct document *d, const char *end);
-
-static void
-copy_file(struct document *d, const char *file)
-{
-    const char *outer = d->at;
-
-    d->at = file;
-    copy_until(d, file + strlen(file));
-    d->at = outer;
-}
-
 /* Writes the value of a placeholder. whole: it is the whole text, so a text gets
  * quotation marks. */
 static void
@@ -186,8 +173,6 @@ write_value(struct document *d, struct bytes name, bool whole)
         write_roles(d, name);
     else if (w == NULL)
         buf_i64(d->out, find_number(what, d->ctx->limits));
-    else if (w->file != NULL)
-        copy_file(d, w->file); /* which has no placeholder of a file */
     else if (whole)
         json_string_write(d->out, w->text);
     else
@@ -230,6 +215,8 @@ find_named(const struct document *d, struct bytes name)
     ENSURE(i < d->named_count);
     return d->named[i].inside;
 }
+
+static void copy_until(struct document *d, const char *end);
 
 /* Copies the members or the items of a part. */
 static void
@@ -413,11 +400,11 @@ copy_until(struct document *d, const char *end)
 void
 document_write(struct context *ctx, const char *file, const struct document_word *words)
 {
-    struct document d = {.out = &ctx->res->body, .ctx = ctx, .words = words};
+    struct document d = {.out = &ctx->res->body, .at = file, .ctx = ctx, .words = words};
 
     if (ctx->config->access != NULL)
         access_policy(ctx->config->access, &d.policy);
-    copy_file(&d, file);
+    copy_until(&d, file + strlen(file));
 }
 
 /* ------------------------------------------------------------------ requests */
