@@ -71,16 +71,6 @@ count_items(const struct json_scan_value *array)
     return count;
 }
 
-/* True for an array with an item, which is valid JSON. */
-static bool
-has_items(const struct json_scan_value *array)
-{
-    struct json_scan scan;
-
-    json_scan_begin(&scan, array->text);
-    return json_scan_enter(&scan, SCAN_ARRAY) && json_scan_item(&scan);
-}
-
 /* Refuses parts that the caller may not do by the plain requests. */
 static enum status
 check_parts(const struct decoded_finish *f)
@@ -90,7 +80,7 @@ check_parts(const struct decoded_finish *f)
     if (f->ctx->config->access == NULL)
         return ST_OK;
     for (size_t i = DELETE; st == ST_OK && i <= POST; i++)
-        if (has_items(&f->members[i]))
+        if (count_items(&f->members[i]) > 0)
             st = check_action(f->ctx, part_actions[i]);
     return st;
 }

@@ -25,6 +25,18 @@ handler_fn handle_queue_delete;
 handler_fn handle_queue_stats;
 handler_fn handle_queue_purge;
 
+/*
+ * Makes changed metadata of the old one, and writes the body of the response, which must
+ * not fail afterwards. It may be called again, because the queue has changed meanwhile.
+ */
+typedef enum status
+change_fn(struct context *ctx, const void *how, const struct store_metadata *old,
+          struct store_metadata *changed);
+
+/* Changes the metadata, also while other clients change it. Does not write to the store
+ * if the document and the pauses stay as they are. ST_NOT_FOUND, explained. */
+enum status queue_change(struct context *ctx, change_fn *change, const void *how);
+
 /* Writes metadata in the form of the version. ST_NO_MEMORY. */
 enum status
 queue_write_metadata(struct context *ctx, const struct store_metadata *metadata);

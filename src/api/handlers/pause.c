@@ -7,9 +7,6 @@
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
-/* Attempts to change the settings while other clients change them, too. */
-enum { ATTEMPTS = 16 };
-
 enum { CLAIMS, POSTS, MEMBERS };
 
 static const char *const member_names[MEMBERS] = {"claims", "posts"};
@@ -50,29 +47,17 @@ pause_write(struct buf *out, unsigned paused)
     buf_byte(out, '}');
 }
 
-/* Writes the response before it changes the store, so that nothing can fail
- * afterwards. */
 static enum status
-change_once(struct context *ctx, const struct pause *pause)
+change_pause(struct context *ctx, const void *how, const struct store_metadata *old,
+             struct store_metadata *changed)
 {
-    struct store_queues found = STORE_QUEUES_INIT;
-    enum status st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found);
+    const struct pause *pause = how;
 
-    if (st == ST_OK) {
-        struct store_metadata changed = found.queues[0].metadata;
-
-        changed.settings.paused |= pause->set;
-        changed.settings.paused &= ~pause->clear;
-        ctx->res->body.len = 0;
-        pause_write(&ctx->res->body, changed.settings.paused);
-        if (ctx->res->body.failed)
-            st = ST_NO_MEMORY;
-        else if (changed.settings.paused != found.queues[0].metadata.settings.paused)
-            st = store_queue_update(ctx->store, &ctx->op, &ctx->queue,
-                                    found.queues[0].version, &changed);
-    }
-    store_queues_release(&found);
-    return st;
+    *changed = *old;
+    changed->settings.paused |= pause->set;
+    changed->settings.paused &= ~pause->clear;
+    pause_write(&ctx->res->body, changed->settings.paused);
+    return ST_OK;
 }
 
 /* POST /claimd/queues/{queue}/pause */
@@ -82,12 +67,7 @@ handle_queue_pause(struct context *ctx)
     struct pause pause;
     enum status st = read_pause(ctx, &pause);
 
-    if (st != ST_OK)
-        return st;
-    st = ST_CHANGED;
-    for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++)
-        st = change_once(ctx, &pause);
-    if (st == ST_NOT_FOUND)
-        return context_refuse_queue(ctx);
+    if (st == ST_OK)
+        st = queue_change(ctx, change_pause, &pause);
     return st == ST_OK ? response_json(ctx, 200) : st;
 }

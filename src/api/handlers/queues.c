@@ -2,7 +2,7 @@
  * queues: the requests on one queue: create, show, change, delete, statistics and purge
  * (docs/api.md 7), and those that only API v1 has (14.3). Declared in handlers.h. A
  * change reads the metadata, applies the patch, and writes it back if its version is
- * still the same. Otherwise it begins again (patch_once()). Read wire/metadata.h next.
+ * still the same. Otherwise it begins again (queue_change()). Read wire/metadata.h next.
  */
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
@@ -115,35 +115,47 @@ handle_queue_show(struct context *ctx)
 /* Attempts to change metadata while other clients change it, too. */
 enum { ATTEMPTS = 16 };
 
-/*
- * Applies the patch to the present metadata. Writes the response before it changes the
- * store, so that nothing can fail afterwards.
- */
-static enum status
-patch_once(struct context *ctx, const struct patch *patch)
+enum status
+queue_change(struct context *ctx, change_fn *change, const void *how)
 {
-    struct store_queues found = STORE_QUEUES_INIT;
-    struct store_metadata changed;
-    enum status st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found);
+    enum status st = ST_CHANGED;
 
-    if (st == ST_OK)
-        st = patch_apply(patch, &found.queues[0].metadata, ctx->limits, ctx->req->arena,
-                         &changed, ctx->why);
-    if (st == ST_OK && !found.queues[0].metadata.settings.encrypt)
-        st = encrypt_check(ctx, &changed.settings);
-    if (st == ST_OK) {
+    for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++) {
+        struct store_queues found = STORE_QUEUES_INIT;
+        struct store_metadata changed;
+        const struct store_metadata *old;
+
         ctx->res->body.len = 0;
-        st = metadata_show(&changed, ctx->queue.kind, ctx->limits, &ctx->res->body);
+        ctx->warnings.count = 0;
+        st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found);
+        if (st == ST_OK) {
+            old = &found.queues[0].metadata;
+            st = change(ctx, how, old, &changed);
+        }
+        if (st == ST_OK && ctx->res->body.failed)
+            st = ST_NO_MEMORY;
+        if (st == ST_OK && (changed.json.data != old->json.data ||
+                            changed.settings.paused != old->settings.paused))
+            st = store_queue_update(ctx->store, &ctx->op, &ctx->queue,
+                                    found.queues[0].version, &changed);
+        store_queues_release(&found);
     }
-    if (st == ST_OK)
-        st = ctx->res->body.failed
-                 ? ST_NO_MEMORY
-                 : store_queue_update(ctx->store, &ctx->op, &ctx->queue,
-                                      found.queues[0].version, &changed);
-    store_queues_release(&found);
-    if (st == ST_OK)
-        metadata_warn(&changed, ctx->queue.name, ctx->req->arena, &ctx->warnings);
-    return st;
+    return st == ST_NOT_FOUND ? context_refuse_queue(ctx) : st;
+}
+
+static enum status
+change_by_patch(struct context *ctx, const void *patch, const struct store_metadata *old,
+                struct store_metadata *changed)
+{
+    enum status st =
+        patch_apply(patch, old, ctx->limits, ctx->req->arena, changed, ctx->why);
+
+    if (st == ST_OK && !old->settings.encrypt)
+        st = encrypt_check(ctx, &changed->settings);
+    if (st != ST_OK)
+        return st;
+    metadata_warn(changed, ctx->queue.name, ctx->req->arena, &ctx->warnings);
+    return metadata_show(changed, ctx->queue.kind, ctx->limits, &ctx->res->body);
 }
 
 /* PATCH .../queues/{queue} */
@@ -162,14 +174,9 @@ handle_queue_patch(struct context *ctx)
     if (context_read_body(ctx) != ST_OK)
         return ST_BAD_BODY; /* with another status than other requests */
     st = patch_read(req->body, ctx->limits, req->arena, &patch, ctx->why);
-    if (st == ST_OK) {
-        st = ST_CHANGED;
-        for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++)
-            st = patch_once(ctx, &patch);
-    }
+    if (st == ST_OK)
+        st = queue_change(ctx, change_by_patch, &patch);
     patch_fini(&patch);
-    if (st == ST_NOT_FOUND)
-        return context_refuse_queue(ctx);
     return st == ST_OK ? response_json(ctx, 200) : st;
 }
 
@@ -251,25 +258,12 @@ check_names(struct context *ctx)
     return json_scan_end(&s);
 }
 
-/* Replaces the metadata, also after changes of other clients. */
 static enum status
-replace_metadata(struct context *ctx, struct store_metadata *metadata)
+replace_metadata(struct context *ctx, const void *metadata,
+                 const struct store_metadata *old, struct store_metadata *changed)
 {
-    enum status st = ST_CHANGED;
-
-    for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++) {
-        struct store_queues found = STORE_QUEUES_INIT;
-
-        st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found);
-        if (st == ST_OK)
-            st = metadata_keep(metadata, &found.queues[0].metadata.settings,
-                               ctx->req->arena);
-        if (st == ST_OK)
-            st = store_queue_update(ctx->store, &ctx->op, &ctx->queue,
-                                    found.queues[0].version, metadata);
-        store_queues_release(&found);
-    }
-    return st;
+    *changed = *(const struct store_metadata *)metadata;
+    return metadata_keep(changed, &old->settings, ctx->req->arena);
 }
 
 /* PUT .../queues/{queue}/metadata */
@@ -286,9 +280,7 @@ handle_metadata_put(struct context *ctx)
     if (st == ST_OK)
         st = response_add_location(ctx, "/metadata", BYTES_NONE);
     if (st == ST_OK)
-        st = replace_metadata(ctx, &metadata);
-    if (st == ST_NOT_FOUND)
-        return context_refuse_queue(ctx);
+        st = queue_change(ctx, replace_metadata, &metadata);
     return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
