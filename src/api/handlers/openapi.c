@@ -260,6 +260,7 @@ copy_like(struct document *d, struct bytes name)
     while (*d->at != '}') {
         const char *start = d->at, *end;
 
+        ENSURE(!bytes_equal_str(string_at(start + 1), "$like"));
         skip_value(d); /* the name */
         skip_value(d);
         end = d->at;
