@@ -33,8 +33,7 @@ struct release_options {
 static void
 add_release(struct buf *out, const struct release_options *r, const char *id)
 {
-    if (out->data[out->len - 1] != '[')
-        buf_byte(out, ',');
+    json_write_comma(out);
     buf_byte(out, '{');
     json_write_text(out, "id", bytes_str(id));
     if (r->delay_s >= 0)
@@ -43,32 +42,20 @@ add_release(struct buf *out, const struct release_options *r, const char *id)
     buf_byte(out, '}');
 }
 
-/* Adds all messages that the claim holds. Returns an exit status. */
-static int
-add_claimed(struct client *c, const char *queue, const char *claim,
-            const struct release_options *r, struct buf *out)
+/* Adds all messages of a document of a claim. */
+static void
+add_claimed(struct buf *out, const struct release_options *r, const json_t *claim)
 {
-    const struct client_request request = {.path = "/v2",
-                                           .queue = queue,
-                                           .below = "/claims/",
-                                           .item = claim,
-                                           .member = "messages"};
-    struct client_response response;
-    const json_t *messages, *message;
-    int status = client_call(c, &request, &response);
+    const json_t *messages = json_object_get(claim, "messages"), *message;
     size_t i;
 
-    messages = json_object_get(response.document, "messages");
     json_array_foreach(messages, i, message)
     {
-        /* A claim shows paths with ids. */
         const char *id = json_string_value(json_object_get(message, "id"));
 
         if (id != NULL)
             add_release(out, r, id);
     }
-    client_response_free(&response);
-    return status;
 }
 
 /* Releases some messages by finish. Returns an exit status. */
@@ -76,36 +63,33 @@ static int
 release_some(struct client *c, const struct command_args *args,
              const struct release_options *r)
 {
-    const char *queue = args->words[0], *claim = args->words[1];
-    struct client_request request = {.path = "/claimd",
-                                     .queue = queue,
-                                     .below = "/claims/",
-                                     .item = claim,
-                                     .behind = "/finish",
-                                     .method = "POST",
-                                     .member = "results"};
-    struct client_response response;
-    int status = COMMAND_GOOD;
-    struct buf body;
+    const struct client_request claim = {.path = "/v2",
+                                         .queue = args->words[0],
+                                         .below = "/claims/",
+                                         .item = args->words[1],
+                                         .member = "messages"};
+    struct client_request finish = {.path = "/claimd",
+                                    .queue = args->words[0],
+                                    .below = "/claims/",
+                                    .item = args->words[1],
+                                    .behind = "/finish",
+                                    .method = "POST",
+                                    .member = "results"};
+    struct buf *body = client_body(c);
+    int status = args->count == 2 ? client_call(c, &claim) : COMMAND_GOOD;
 
-    buf_init(&body, c->mem);
-    buf_str(&body, "{\"release\":[");
-    for (size_t i = 2; i < args->count && !body.failed; i++)
-        add_release(&body, r, args->words[i]);
-    if (args->count == 2 && !body.failed)
-        status = add_claimed(c, queue, claim, r, &body);
-    buf_str(&body, "]}");
-    request.body = buf_view(&body);
-    if (body.failed)
-        status = command_no_memory();
-    if (status == COMMAND_GOOD) {
-        status = client_call(c, &request, &response);
-        if (status == COMMAND_GOOD && c->json)
-            status = print_json(buf_view(&response.body));
-        client_response_free(&response);
-    }
-    buf_fini(&body);
-    return status;
+    if (status != COMMAND_GOOD)
+        return status;
+    buf_str(body, "{\"release\":[");
+    for (size_t i = 2; i < args->count; i++)
+        add_release(body, r, args->words[i]);
+    if (args->count == 2)
+        add_claimed(body, r, c->response.document);
+    buf_str(body, "]}");
+    finish.body = buf_view(body);
+    status = client_call(c, &finish);
+    return status == COMMAND_GOOD && c->json ? print_json(buf_view(&c->response.body))
+                                             : status;
 }
 
 static int
@@ -118,15 +102,13 @@ run_release(const struct command_args *args)
                                            .below = "/claims/",
                                            .item = args->words[1],
                                            .method = "DELETE"};
-    struct client_response response;
     int status;
 
     if (!args_duration(args, RELEASE_DELAY, 0, INT32_MAX, &r.delay_s))
         return COMMAND_USAGE;
     if (args->count > 2 || r.reason != NULL || r.delay_s >= 0)
         return release_some(c, args, &r);
-    status = client_call(c, &request, &response);
-    client_response_free(&response);
+    status = client_call(c, &request);
     return status == COMMAND_GOOD ? client_check_queue(c, args->words[0]) : status;
 }
 
@@ -156,11 +138,9 @@ count_messages(struct client *c, const char *queue, int64_t *total)
 {
     const struct client_request request = {
         .path = "/v2", .queue = queue, .below = "/stats", .member = "messages"};
-    struct client_response response;
-    const int status = client_call(c, &request, &response);
+    const int status = client_call(c, &request);
 
-    *total = number_of(json_object_get(response.document, "messages"), "total");
-    client_response_free(&response);
+    *total = number_of(json_object_get(c->response.document, "messages"), "total");
     return status;
 }
 
@@ -185,7 +165,6 @@ run_purge(const struct command_args *args)
     const char *queue = args->words[0];
     const struct client_request request = {
         .path = "/v2", .queue = queue, .below = "/purge", .body = bytes_str(body)};
-    struct client_response response;
     int64_t total = 0;
     int status = count_messages(c, queue, &total);
 
@@ -201,8 +180,7 @@ run_purge(const struct command_args *args)
         return status;
     if (!dry) {
         progress_show(0, total);
-        status = client_call(c, &request, &response);
-        client_response_free(&response);
+        status = client_call(c, &request);
         progress_end();
     }
     if (status == COMMAND_GOOD)
@@ -238,20 +216,18 @@ change_pause(struct client *c, const char *queue, const char *body)
                                            .below = "/pause",
                                            .body = bytes_str(body),
                                            .member = "claims"};
-    struct client_response response;
-    int status = client_call(c, &request, &response);
+    const int status = client_call(c, &request);
+    bool claims, posts;
 
-    if (status == COMMAND_GOOD && c->json) {
-        status = print_json(buf_view(&response.body));
-    } else if (status == COMMAND_GOOD) {
-        const bool claims = json_is_true(json_object_get(response.document, "claims"));
-        const bool posts = json_is_true(json_object_get(response.document, "posts"));
-
-        (void)printf("%s: claims %s, posts %s\n", queue, claims ? "paused" : "open",
-                     posts ? "paused" : "open");
-    }
-    client_response_free(&response);
-    return status;
+    if (status != COMMAND_GOOD)
+        return status;
+    if (c->json)
+        return print_json(buf_view(&c->response.body));
+    claims = json_is_true(json_object_get(c->response.document, "claims"));
+    posts = json_is_true(json_object_get(c->response.document, "posts"));
+    (void)printf("%s: claims %s, posts %s\n", queue, claims ? "paused" : "open",
+                 posts ? "paused" : "open");
+    return COMMAND_GOOD;
 }
 
 static int
@@ -362,29 +338,22 @@ redrive_slice(struct redrive_progress *r, int64_t limit, bool dry, int64_t *move
 {
     struct client_request request = {
         .path = "/claimd", .queue = r->queue, .below = "/redrive", .member = "moved"};
-    struct client_response response;
-    struct buf body;
+    struct buf *body = client_body(r->client);
+    const json_t *document;
     int status;
 
-    buf_init(&body, r->client->mem);
-    write_redrive(r, limit, dry, &body);
-    if (body.failed) {
-        buf_fini(&body);
-        return command_no_memory();
-    }
-    request.body = buf_view(&body);
-    status = client_call(r->client, &request, &response);
-    if (status == COMMAND_GOOD) {
-        *moved = number_of(response.document, "moved");
-        r->moved += *moved;
-        r->remaining = number_of(response.document, "remaining");
-        r->without_origin = number_of(response.document, "without_origin");
-        if (!add_targets(r, json_object_get(response.document, "by_target")))
-            status = command_no_memory();
-    }
-    client_response_free(&response);
-    buf_fini(&body);
-    return status;
+    write_redrive(r, limit, dry, body);
+    request.body = buf_view(body);
+    status = client_call(r->client, &request);
+    if (status != COMMAND_GOOD)
+        return status;
+    document = r->client->response.document;
+    *moved = number_of(document, "moved");
+    r->moved += *moved;
+    r->remaining = number_of(document, "remaining");
+    r->without_origin = number_of(document, "without_origin");
+    return add_targets(r, json_object_get(document, "by_target")) ? COMMAND_GOOD
+                                                                  : command_no_memory();
 }
 
 /* Prints the result for people: a table of targets, and what is left. */

@@ -180,14 +180,13 @@ check_queues(struct check *k)
 {
     const struct client_request request = {
         .path = "/claimd/queues?limit=1000&sort=oldest_ready"};
-    char error[CLIENT_ERROR_CAP];
-    const int status = pages_try(k->client, &request, "queues", check_queue, k, error);
+    const int status = client_read_pages(k->client, &request, "queues", check_queue, k);
 
     if (status != COMMAND_GOOD) {
         (void)add_problem(k,
                           status == COMMAND_UNAVAILABLE ? LEVEL_CRITICAL : LEVEL_UNKNOWN);
         buf_reset(&k->text, SIZE_MAX);
-        utf8_escape(&k->text, bytes_str(error));
+        utf8_escape(&k->text, bytes_str(k->client->response.error));
         return false;
     }
     for (size_t i = 0; i < k->args->count; i++)
@@ -226,15 +225,15 @@ static void
 check_journal(struct check *k)
 {
     const struct client_request request = {.path = "/metrics", .text = true};
-    struct client_response response;
+    const struct client_response *response = &k->client->response;
     int status;
 
     if (k->limits[LEVEL_WARNING][JOURNAL] == NONE &&
         k->limits[LEVEL_CRITICAL][JOURNAL] == NONE)
         return;
-    status = client_send(k->client, &request, &response);
+    status = client_send(k->client, &request);
     if (status == COMMAND_GOOD) {
-        const struct bytes text = buf_view(&response.body);
+        const struct bytes text = buf_view(&response->body);
         const int64_t used = metric_value(text, "claimd_journal_bytes");
         const int64_t left = metric_value(text, "claimd_journal_left_bytes");
 
@@ -249,9 +248,8 @@ check_journal(struct check *k)
                 k->args->values[CHECK_CRIT] != NULL) &&
                add_problem(k, LEVEL_UNKNOWN)) { /* a threshold was given */
         buf_str(&k->text, "journal unknown: ");
-        utf8_escape(&k->text, bytes_str(response.error));
+        utf8_escape(&k->text, bytes_str(response->error));
     }
-    client_response_free(&response);
 }
 
 /* ------------------------------------------------------------------ output */

@@ -15,6 +15,18 @@
 
 enum { CLIENT_URL_MOST = 2048, CLIENT_ERROR_CAP = 1024 };
 
+/* The response to a request. The next request of the client replaces it. */
+struct client_response {
+    long status; /* 0: no response */
+    struct buf body;
+    json_t *document;             /* owned; NULL: the response has none */
+    char location[512];           /* "": none */
+    char claim_number[32];        /* "": none */
+    bool waited;                  /* the server waited, or would have waited */
+    bool paused;                  /* the queue is paused */
+    char error[CLIENT_ERROR_CAP]; /* why it is no success */
+};
+
 /* The settings are borrowed. */
 struct client {
     struct mem *mem;
@@ -25,6 +37,9 @@ struct client {
     long timeout_ms; /* for each request, besides its long polling */
     bool json;       /* the output is for programs */
     bool quiet;      /* print no warnings of the server: a screen has the terminal */
+    struct buf path; /* of the last request, with a NUL */
+    struct buf body; /* client_body() */
+    struct client_response response;
 };
 
 /* The options of all commands (command.c): indexes of command_args.common. */
@@ -47,6 +62,9 @@ enum {
 int client_open(struct client *c, const struct command_args *args);
 void client_close(struct client *c);
 
+/* Frees the response. */
+void client_drop_response(struct client *c);
+
 /*
  * ------------------------------------------------------------------ parts of a request
  */
@@ -56,19 +74,20 @@ bool __attribute__((format(printf, 2, 3)))
 client_add_header(struct curl_slist **list, const char *format, ...);
 
 /*
- * Appends the headers that every request needs: Client-ID, X-Project-ID, the token. False
- * without memory.
+ * Appends the headers that every request needs: Client-ID, X-Project-ID (project; NULL:
+ * none), the token. False without memory.
  */
-bool client_add_headers(const struct client *c, struct curl_slist **list);
+bool
+client_add_headers(const struct client *c, const char *project, struct curl_slist **list);
 
 /* Appends a text with percent-encoding, for a path or a query. */
 void client_add_encoded(struct buf *out, const char *text);
 
 /*
- * Copies the value of a header of a response to out[cap], if its name is this one and it
- * fits.
+ * Copies the value of a header of the response that a handle has received to out[cap].
+ * False, and out is "": there is none, or it does not fit.
  */
-bool client_header_value(struct bytes line, const char *name, char *out, size_t cap);
+bool client_header(CURL *handle, const char *name, char *out, size_t cap);
 
 /* ------------------------------------------------------------------ whole requests */
 
@@ -91,36 +110,25 @@ struct client_request {
     const char *project; /* instead of that of the client; NULL: that of the client */
 };
 
-enum { CLIENT_WARNINGS = 3, CLIENT_WARNING_CAP = 256 };
-
-struct client_response {
-    char warnings[CLIENT_WARNINGS][CLIENT_WARNING_CAP]; /* of the server */
-    size_t warning_count;
-    long status; /* 0: no response */
-    struct buf body;
-    json_t *document;      /* owned; NULL: the response has none */
-    char location[512];    /* "": none */
-    char claim_number[32]; /* "": none */
-    bool replayed;         /* the server repeats the response to an earlier request */
-    bool waited;           /* the server waited, or would have waited */
-    bool paused;           /* the queue is paused */
-    int64_t retry_after_s; /* -1: none */
-    char error[CLIENT_ERROR_CAP]; /* why it is no success; escaped */
-};
+/*
+ * Empties the buffer for the body of the next request, and returns it. If it fails, so
+ * does the request.
+ */
+struct buf *client_body(struct client *c);
 
 /*
- * Sends a request, reads the response, and prints its warnings. Returns COMMAND_GOOD for
- * a success (2xx) with the expected document, COMMAND_FAILED for any other status, and
- * COMMAND_UNAVAILABLE without a response that is one of claimd; then `error` says why.
- * Call client_response_free() in any case.
+ * Sends a request, reads the response into c->response, and prints its warnings. Returns
+ * COMMAND_GOOD for a success (2xx) with the expected document, COMMAND_FAILED for any
+ * other status, and COMMAND_UNAVAILABLE without a response that is one of claimd; then
+ * c->response.error says why. The request may borrow from the response before.
  */
-int client_send(struct client *c, const struct client_request *request,
-                struct client_response *response);
+int client_send(struct client *c, const struct client_request *request);
 
 /* The same, and prints the error. */
-int client_call(struct client *c, const struct client_request *request,
-                struct client_response *response);
-void client_response_free(struct client_response *response);
+int client_call(struct client *c, const struct client_request *request);
+
+/* Prints the warnings of the response. */
+void client_print_warnings(const struct client *c);
 
 /*
  * Checks that a queue exists. Returns COMMAND_FAILED after an error message if not,
@@ -133,21 +141,20 @@ int client_check_queue(struct client *c, const char *queue);
  * ------------------------------------------------------------------ lists, page by page
  */
 
-/* Gets an item, and its text in the document. False ends the reading. */
+/* Gets an item, and its text in the document. False ends the reading. Sends nothing. */
 typedef bool page_item_fn(void *ctx, const json_t *item, struct bytes text);
 
 /*
  * Requests a list, which is the member `name` of each page, and its next pages, and calls
- * `each` for the items. Returns an exit status, after an error message if it is not 0.
+ * `each` for the items. Returns an exit status as client_send().
  */
-int pages_read(struct client *c, const struct client_request *first, const char *name,
-               page_item_fn *each, void *ctx);
+int client_read_pages(struct client *c, const struct client_request *first,
+                      const char *name, page_item_fn *each, void *ctx);
 
-/* The same, without a message: `error` is set if the status is not 0. */
-int pages_try(struct client *c, const struct client_request *first, const char *name,
-              page_item_fn *each, void *ctx, char error[CLIENT_ERROR_CAP]);
-
-/* Path of the link to the next page; NULL: there is none. Borrowed from the document. */
-const char *page_next(const struct client *c, const json_t *document);
+/*
+ * Path of the link of the response to the next page; NULL: there is none. Borrowed from
+ * the response.
+ */
+const char *client_next_page(const struct client *c);
 
 #endif

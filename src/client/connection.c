@@ -130,6 +130,9 @@ client_open(struct client *c, const struct command_args *args)
                                  .certificate = given[CLIENT_CERTIFICATE],
                                  .certificate_key = given[CLIENT_CERTIFICATE_KEY]},
                          .json = given[CLIENT_JSON] != NULL};
+    buf_init(&c->path, c->mem);
+    buf_init(&c->body, c->mem);
+    buf_init(&c->response.body, c->mem);
     if (id.value != NULL)
         (void)snprintf(c->client_id, sizeof(c->client_id), "%s", id.value);
     else
@@ -153,8 +156,20 @@ client_open(struct client *c, const struct command_args *args)
 }
 
 void
+client_drop_response(struct client *c)
+{
+    json_decref(c->response.document);
+    buf_fini(&c->response.body);
+    c->response = (struct client_response){.status = 0};
+    buf_init(&c->response.body, c->mem);
+}
+
+void
 client_close(struct client *c)
 {
+    client_drop_response(c);
+    buf_fini(&c->body);
+    buf_fini(&c->path);
     web_client_close(&c->web);
     if (c->token != NULL)
         explicit_bzero(c->token, strlen(c->token));
@@ -184,32 +199,24 @@ client_add_header(struct curl_slist **list, const char *format, ...)
 }
 
 bool
-client_add_headers(const struct client *c, struct curl_slist **list)
+client_add_headers(const struct client *c, const char *project, struct curl_slist **list)
 {
     return client_add_header(list, "Client-ID: %s", c->client_id) &&
            client_add_header(list, "Expect:") &&
-           (c->project == NULL ||
-            client_add_header(list, "X-Project-ID%s%s",
-                              c->project[0] == '\0' ? ";" : ": ", c->project)) &&
+           (project == NULL ||
+            client_add_header(list, "X-Project-ID%s%s", project[0] == '\0' ? ";" : ": ",
+                              project)) &&
            (c->token == NULL || client_add_header(list, "X-Auth-Token: %s", c->token));
 }
 
 void
 client_add_encoded(struct buf *out, const char *text)
 {
-    static const char digits[] = "0123456789ABCDEF";
+    char *encoded = curl_easy_escape(NULL, text, 0);
 
-    for (; *text != '\0'; text++) {
-        const unsigned char byte = (unsigned char)*text;
-
-        if ((byte >= '0' && byte <= '9') ||
-            ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') ||
-            strchr("-_.~", byte) != NULL) {
-            buf_byte(out, (char)byte);
-        } else {
-            buf_byte(out, '%');
-            buf_byte(out, digits[byte >> 4]);
-            buf_byte(out, digits[byte & 15]);
-        }
-    }
+    if (encoded != NULL)
+        buf_str(out, encoded);
+    else
+        out->failed = true;
+    curl_free(encoded);
 }

@@ -72,6 +72,17 @@ list_output_add(void *ctx, const json_t *item, struct bytes text)
     return l->left > 0;
 }
 
+/* Reads a list. Returns an exit status. */
+static int
+list_read(struct list_output *l, const struct client_request *request)
+{
+    const int status = client_read_pages(l->client, request, l->name, list_output_add, l);
+
+    return status == COMMAND_GOOD
+               ? status
+               : command_fails(status, "%s", l->client->response.error);
+}
+
 /* Prints what was added. Returns an exit status. */
 static int
 list_output_print(struct list_output *l)
@@ -122,7 +133,7 @@ print_queues(struct client *c, const char *path, int64_t limit)
     list_output_init(&l, c, "queues", queue_columns + (projects ? 0 : 1),
                      COUNT_OF(queue_columns) - (projects ? 0 : 1));
     l.left = limit;
-    status = pages_read(c, &request, l.name, list_output_add, &l);
+    status = list_read(&l, &request);
     if (status == COMMAND_GOOD)
         status = list_output_print(&l);
     list_output_fini(&l);
@@ -226,7 +237,7 @@ run_claims(const struct command_args *args)
     int status;
 
     list_output_init(&l, c, "claims", columns, COUNT_OF(columns));
-    status = pages_read(c, &request, l.name, list_output_add, &l);
+    status = list_read(&l, &request);
     if (status == COMMAND_GOOD)
         status = list_output_print(&l);
     list_output_fini(&l);
@@ -299,7 +310,7 @@ run_peek(const struct command_args *args)
     (void)snprintf(below, sizeof(below), "/messages?echo=true%s&limit=%lld",
                    state_parameters(state),
                    (long long)(limit < MESSAGES_PAGE ? limit : MESSAGES_PAGE));
-    status = pages_read(c, &request, l.name, list_output_add, &l);
+    status = list_read(&l, &request);
     if (status == COMMAND_GOOD && l.left == limit)
         status = client_check_queue(c, args->words[0]);
     if (status == COMMAND_GOOD)
@@ -418,18 +429,17 @@ run_why(const struct command_args *args)
                                            .below = "/messages/",
                                            .item = args->words[1],
                                            .member = "id"};
-    struct client_response response;
-    int status = client_send(c, &request, &response);
+    const int status = client_send(c, &request);
+    char error[CLIENT_ERROR_CAP];
 
-    if (status == COMMAND_GOOD && c->json)
-        status = print_json(buf_view(&response.body));
-    else if (status == COMMAND_GOOD)
-        status = print_why(c, response.document);
-    else if (response.status != 404 ||
-             client_check_queue(c, args->words[0]) == COMMAND_GOOD)
-        (void)command_fails(status, "%s", response.error);
-    client_response_free(&response);
-    return status;
+    if (status == COMMAND_GOOD)
+        return c->json ? print_json(buf_view(&c->response.body))
+                       : print_why(c, c->response.document);
+    memcpy(error, c->response.error, sizeof(error));
+    if (c->response.status == 404 &&
+        client_check_queue(c, args->words[0]) != COMMAND_GOOD)
+        return status;
+    return command_fails(status, "%s", error);
 }
 
 const struct command client_why = {

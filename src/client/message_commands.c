@@ -47,8 +47,9 @@ struct posting {
  * status.
  */
 static int
-print_posted(const struct posting *p, const struct client_response *response)
+print_posted(const struct posting *p)
 {
+    const struct client_response *response = &p->client->response;
     const json_t *paths = json_object_get(response->document, "resources");
     int status = COMMAND_GOOD;
 
@@ -73,9 +74,8 @@ post_batch(struct posting *p)
                                      .below = "/messages",
                                      .key = p->key,
                                      .member = "resources"};
-    struct client_response response;
+    struct buf *body = client_body(p->client);
     char key[160];
-    struct buf body;
     int status;
 
     if (p->batched == 0)
@@ -84,28 +84,21 @@ post_batch(struct posting *p)
         (void)snprintf(key, sizeof(key), "%s-%lld", p->key, (long long)p->batches + 1);
         request.key = key;
     }
-    buf_init(&body, p->client->mem);
-    buf_str(&body, "{\"messages\":[");
-    buf_bytes(&body, buf_view(&p->batch));
-    buf_str(&body, "]}");
-    request.body = buf_view(&body);
-    if (body.failed || p->batch.failed) {
-        buf_fini(&body);
-        return command_no_memory();
-    }
-    status = client_send(p->client, &request, &response);
+    buf_str(body, "{\"messages\":[");
+    buf_bytes(body, buf_view(&p->batch));
+    buf_str(body, "]}");
+    request.body = buf_view(body);
+    status = client_send(p->client, &request);
     if (status != COMMAND_GOOD)
         status =
             p->posted == 0
-                ? command_fails(status, "%s", response.error)
+                ? command_fails(status, "%s", p->client->response.error)
                 : command_fails(status,
                                 p->posted == 1 ? "%s. %lld message before it is posted"
                                                : "%s. %lld messages before it are posted",
-                                response.error, (long long)p->posted);
+                                p->client->response.error, (long long)p->posted);
     else
-        status = print_posted(p, &response);
-    client_response_free(&response);
-    buf_fini(&body);
+        status = print_posted(p);
     p->posted += (int64_t)p->batched;
     p->batches++;
     p->batched = 0;
@@ -275,8 +268,7 @@ enum { WAIT_ONE_S = 45, WAIT_MOST_S = 86400 };
  * exit status.
  */
 static int
-claim_waiting(struct client *c, struct client_request *q, int64_t wait_s,
-              struct client_response *response)
+claim_waiting(struct client *c, struct client_request *q, int64_t wait_s)
 {
     const struct timespec pause = {.tv_sec = 1};
     const int64_t until_ns = clock_stopwatch_ns() + wait_s * 1000000000;
@@ -286,30 +278,29 @@ claim_waiting(struct client *c, struct client_request *q, int64_t wait_s,
         int status;
 
         q->wait_s = left_s < WAIT_ONE_S ? left_s : WAIT_ONE_S;
-        status = client_call(c, q, response);
-        if (status != COMMAND_GOOD || response->status != 204 ||
+        status = client_call(c, q);
+        if (status != COMMAND_GOOD || c->response.status != 204 ||
             clock_stopwatch_ns() >= until_ns)
             return status;
-        if (!response->waited)
+        if (!c->response.waited)
             (void)nanosleep(&pause, NULL);
-        client_response_free(response);
     }
 }
 
 /* Prints a claim as JSON, with the bodies as they are. */
 static int
-print_claim_json(struct client *c, const struct client_response *response, const char *id)
+print_claim_json(struct client *c, const char *id)
 {
     const struct json_scan_value messages =
-        json_member(buf_view(&response->body), "messages");
+        json_member(buf_view(&c->response.body), "messages");
     struct buf out;
     int status;
 
     buf_init(&out, c->mem);
     buf_byte(&out, '{');
     json_write_text(&out, "claim", bytes_str(id));
-    if (response->claim_number[0] != '\0')
-        json_write_raw(&out, "number", bytes_str(response->claim_number));
+    if (c->response.claim_number[0] != '\0')
+        json_write_raw(&out, "number", bytes_str(c->response.claim_number));
     json_write_raw(&out, "messages",
                    messages.kind == SCAN_ARRAY ? messages.text : bytes_str("[]"));
     buf_byte(&out, '}');
@@ -320,21 +311,21 @@ print_claim_json(struct client *c, const struct client_response *response, const
 
 /* Prints messages of a claim for people. */
 static int
-print_claim(struct client *c, const struct client_response *response, const char *id)
+print_claim(struct client *c, const char *id)
 {
     static const struct table_column columns[] = {
         {"message", false, false, false, TABLE_MEMBER, "id"},
         {"age", true, false, false, TABLE_TIME, "age"},
         {"body", false, true, false, TABLE_JSON, "body"}};
-    const json_t *messages = json_object_get(response->document, "messages");
+    const json_t *messages = json_object_get(c->response.document, "messages");
     const json_t *message;
     struct table table;
     size_t i;
     bool good;
 
     (void)printf("claim %s", id);
-    if (response->claim_number[0] != '\0')
-        (void)printf(" number %s", response->claim_number);
+    if (c->response.claim_number[0] != '\0')
+        (void)printf(" number %s", c->response.claim_number);
     (void)printf("\n\n");
     table_init(&table, c->mem, columns, sizeof(columns) / sizeof(columns[0]));
     json_array_foreach(messages, i, message)
@@ -356,11 +347,10 @@ run_claim(const struct command_args *args)
                                      .below = below,
                                      .member = "messages",
                                      .may_be_empty = true};
-    struct client_response response;
     int64_t limit = 1, ttl_s = -1, grace_s = -1, wait_s = 0;
-    int status = COMMAND_FAILED;
-    struct buf body;
+    struct buf *body = client_body(c);
     const char *id;
+    int status;
 
     if (!args_number(args, CLAIM_LIMIT, 1, INT32_MAX, &limit) ||
         !args_duration(args, CLAIM_TTL, 1, INT32_MAX, &ttl_s) ||
@@ -368,31 +358,24 @@ run_claim(const struct command_args *args)
         !args_duration(args, CLAIM_WAIT, 0, WAIT_MOST_S, &wait_s))
         return COMMAND_USAGE;
     (void)snprintf(below, sizeof(below), "/claims?limit=%lld", (long long)limit);
-    buf_init(&body, c->mem);
-    buf_byte(&body, '{');
+    buf_byte(body, '{');
     if (ttl_s >= 0)
-        json_write_i64(&body, "ttl", ttl_s);
+        json_write_i64(body, "ttl", ttl_s);
     if (grace_s >= 0)
-        json_write_i64(&body, "grace", grace_s);
-    buf_byte(&body, '}');
-    request.body = buf_view(&body);
-    if (body.failed) {
-        (void)command_no_memory();
-    } else {
-        status = claim_waiting(c, &request, wait_s, &response);
-        id = strrchr(response.location, '/');
-        if (status == COMMAND_GOOD && response.status == 204)
-            status = command_fails(COMMAND_FAILED,
-                                   response.paused ? "claims of %s are paused"
-                                                   : "no message of %s is ready",
-                                   args->words[0]);
-        else if (status == COMMAND_GOOD)
-            status = c->json ? print_claim_json(c, &response, id == NULL ? "" : id + 1)
-                             : print_claim(c, &response, id == NULL ? "" : id + 1);
-        client_response_free(&response);
-    }
-    buf_fini(&body);
-    return status;
+        json_write_i64(body, "grace", grace_s);
+    buf_byte(body, '}');
+    request.body = buf_view(body);
+    status = claim_waiting(c, &request, wait_s);
+    if (status != COMMAND_GOOD)
+        return status;
+    if (c->response.status == 204)
+        return command_fails(COMMAND_FAILED,
+                             c->response.paused ? "claims of %s are paused"
+                                                : "no message of %s is ready",
+                             args->words[0]);
+    id = strrchr(c->response.location, '/');
+    id = id == NULL ? "" : id + 1;
+    return c->json ? print_claim_json(c, id) : print_claim(c, id);
 }
 
 const struct command client_claim = {
@@ -432,7 +415,6 @@ delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
             const char *claim)
 {
     struct client_request request = {.path = "/v2", .queue = queue, .method = "DELETE"};
-    struct client_response response;
     int status = COMMAND_FAILED;
     struct buf below;
 
@@ -447,10 +429,8 @@ delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
         client_add_encoded(&below, claim);
     }
     request.below = path_done(&below);
-    if (request.below != NULL) {
-        status = client_call(c, &request, &response);
-        client_response_free(&response);
-    }
+    if (request.below != NULL)
+        status = client_call(c, &request);
     buf_fini(&below);
     return status;
 }

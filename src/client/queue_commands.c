@@ -83,13 +83,13 @@ settings_check(const struct command_args *args)
 
 /* Writes the settings that are not null as MEMBER=VALUE, with JSON values. */
 static void
-settings_write(struct buf *out, json_t *settings, struct mem *mem)
+settings_write(struct buf *out, json_t *settings)
 {
     const char *name, *between = "";
     json_t *value;
     struct buf raw;
 
-    buf_init(&raw, mem);
+    buf_init(&raw, out->mem);
     json_object_foreach(settings, name, value)
     {
         if (json_is_null(value))
@@ -105,16 +105,15 @@ settings_write(struct buf *out, json_t *settings, struct mem *mem)
 
 /* Prints "QUEUE: SETTINGS", or the document of the server. Returns an exit status. */
 static int
-settings_print(const struct client *c, const char *queue,
-               const struct client_response *response)
+settings_print(const struct client *c, const char *queue)
 {
     struct buf out;
     int status = COMMAND_GOOD;
 
     if (c->json)
-        return print_json(buf_view(&response->body));
+        return print_json(buf_view(&c->response.body));
     buf_init(&out, c->mem);
-    settings_write(&out, response->document, c->mem);
+    settings_write(&out, c->response.document);
     buf_byte(&out, '\0');
     if (out.failed)
         status = command_no_memory();
@@ -202,27 +201,21 @@ existing_check(const struct client *c, const char *queue, json_t *given,
     return status;
 }
 
-/*
- * Reads the settings of the queue that a PUT created or found, and prints them. Returns
- * an exit status.
- */
+/* Creates a queue. *existed: it was there before. Returns an exit status. */
 static int
-created_print(struct client *c, const char *queue, json_t *given,
-              const struct client_response *put)
+queue_put(struct client *c, const char *queue, bool *existed)
 {
-    struct client_request request = {
-        .path = "/v2", .queue = queue, .member = shown_always};
-    struct client_response response;
-    int status = client_call(c, &request, &response);
+    const struct client_request request = {
+        .path = "/v2", .queue = queue, .method = "PUT", .body = buf_view(&c->body)};
+    int status;
 
-    if (status == COMMAND_GOOD && put->status == 204)
-        status = existing_check(c, queue, given, response.document);
-    if (status == COMMAND_GOOD) {
-        for (size_t i = 0; i < put->warning_count && put->status != 204; i++)
-            command_warns(put->warnings[i]);
-        status = settings_print(c, queue, &response);
-    }
-    client_response_free(&response);
+    /* Warnings for a queue that exists are about settings that it may not have. */
+    c->quiet = true;
+    status = client_call(c, &request);
+    c->quiet = false;
+    *existed = c->response.status == 204;
+    if (status == COMMAND_GOOD && !*existed)
+        client_print_warnings(c);
     return status;
 }
 
@@ -230,28 +223,24 @@ static int
 run_create(const struct command_args *args)
 {
     struct client *c = args->context;
-    struct client_request request = {
-        .path = "/v2", .queue = args->words[0], .method = "PUT"};
-    struct client_response response;
+    const char *queue = args->words[0];
+    const struct client_request request = {
+        .path = "/v2", .queue = queue, .member = shown_always};
     int status = settings_check(args);
     json_t *given = NULL;
-    struct buf metadata;
+    bool existed = false;
 
-    buf_init(&metadata, c->mem);
     if (status == COMMAND_GOOD)
-        status = metadata_build(args, &metadata, &given);
-    if (status == COMMAND_GOOD) {
-        request.body = buf_view(&metadata);
-        /* Warnings for a queue that exists are about settings that it may not have. */
-        c->quiet = true;
-        status = client_call(c, &request, &response);
-        c->quiet = false;
-        if (status == COMMAND_GOOD)
-            status = created_print(c, args->words[0], given, &response);
-        client_response_free(&response);
-    }
+        status = metadata_build(args, client_body(c), &given);
+    if (status == COMMAND_GOOD)
+        status = queue_put(c, queue, &existed);
+    if (status == COMMAND_GOOD)
+        status = client_call(c, &request);
+    if (status == COMMAND_GOOD && existed)
+        status = existing_check(c, queue, given, c->response.document);
+    if (status == COMMAND_GOOD)
+        status = settings_print(c, queue);
     json_decref(given);
-    buf_fini(&metadata);
     return status;
 }
 
@@ -276,11 +265,11 @@ const struct command client_create = {
 
 /* Appends the name of a member as a part of a JSON pointer in a string. */
 static void
-pointer_write(struct buf *out, struct bytes name, struct mem *mem)
+pointer_write(struct buf *out, struct bytes name)
 {
     struct buf path;
 
-    buf_init(&path, mem);
+    buf_init(&path, out->mem);
     buf_str(&path, "/metadata/");
     for (size_t i = 0; i < name.len; i++)
         if (name.data[i] == '~' || name.data[i] == '/')
@@ -293,7 +282,7 @@ pointer_write(struct buf *out, struct bytes name, struct mem *mem)
 }
 
 static void
-patch_write(struct buf *out, const struct command_args *args, struct mem *mem)
+patch_write(struct buf *out, const struct command_args *args)
 {
     buf_byte(out, '[');
     for (size_t i = 1; i < args->count; i++) {
@@ -301,7 +290,7 @@ patch_write(struct buf *out, const struct command_args *args, struct mem *mem)
 
         json_write_comma(out);
         buf_printf(out, "{\"op\":\"%s\",\"path\":", s.value.len == 0 ? "remove" : "add");
-        pointer_write(out, s.name, mem);
+        pointer_write(out, s.name);
         if (s.value.len > 0) {
             buf_str(out, ",\"value\":");
             word_write_json(out, s.value);
@@ -321,25 +310,14 @@ run_set(const struct command_args *args)
         .method = "PATCH",
         .type = "application/openstack-messaging-v2.0-json-patch",
         .member = shown_always};
-    struct client_response response;
     int status = settings_check(args);
-    struct buf patch;
 
     if (status != COMMAND_GOOD)
         return status;
-    buf_init(&patch, c->mem);
-    patch_write(&patch, args, c->mem);
-    request.body = buf_view(&patch);
-    if (patch.failed) {
-        status = command_no_memory();
-    } else {
-        status = client_call(c, &request, &response);
-        if (status == COMMAND_GOOD)
-            status = settings_print(c, args->words[0], &response);
-        client_response_free(&response);
-    }
-    buf_fini(&patch);
-    return status;
+    patch_write(client_body(c), args);
+    request.body = buf_view(&c->body);
+    status = client_call(c, &request);
+    return status == COMMAND_GOOD ? settings_print(c, args->words[0]) : status;
 }
 
 const struct command client_set = {

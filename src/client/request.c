@@ -21,78 +21,70 @@
 enum { RESPONSE_MOST = 64 << 20 };
 
 bool
-client_header_value(struct bytes line, const char *name, char *out, size_t cap)
+client_header(CURL *handle, const char *name, char *out, size_t cap)
 {
-    struct bytes rest = line, value;
+    struct curl_header *header;
 
-    if (!bytes_equal_nocase(bytes_cut(&rest, ':'), bytes_str(name)) ||
-        !bytes_present(rest))
+    out[0] = '\0';
+    if (curl_easy_header(handle, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK ||
+        strlen(header->value) >= cap)
         return false;
-    value = bytes_trim(rest);
-    if (value.len >= cap)
-        return false;
-    memcpy(out, value.data, value.len);
-    out[value.len] = '\0';
+    memcpy(out, header->value, strlen(header->value) + 1);
     return true;
 }
 
-static size_t
-read_header(char *data, size_t size, size_t count, void *arg)
+static void
+read_headers(CURL *handle, struct client_response *r)
 {
-    struct client_response *r = arg;
-    const struct bytes line = bytes_of(data, size * count);
     char text[64];
 
-    if (client_header_value(line, "Claim-Number", r->claim_number,
-                            sizeof(r->claim_number)) ||
-        client_header_value(line, "Location", r->location, sizeof(r->location)))
-        return line.len;
-    if (r->warning_count < CLIENT_WARNINGS &&
-        client_header_value(line, "Claimd-Warning", r->warnings[r->warning_count],
-                            CLIENT_WARNING_CAP))
-        r->warning_count++;
-    else if (client_header_value(line, "Idempotent-Replay", text, sizeof(text)))
-        r->replayed = strcasecmp(text, "true") == 0;
-    else if (client_header_value(line, "Preference-Applied", text, sizeof(text)))
-        r->waited |= strstr(text, "wait=") != NULL;
-    else if (client_header_value(line, "Claimd-Paused", text, sizeof(text)))
-        r->paused = true;
-    else if (client_header_value(line, "Retry-After", text, sizeof(text)) &&
-             !bytes_to_i64(bytes_str(text), &r->retry_after_s))
-        r->retry_after_s = -1;
-    return line.len;
+    (void)client_header(handle, "Location", r->location, sizeof(r->location));
+    (void)client_header(handle, "Claim-Number", r->claim_number, sizeof(r->claim_number));
+    r->waited = client_header(handle, "Preference-Applied", text, sizeof(text)) &&
+                strstr(text, "wait=") != NULL;
+    r->paused = client_header(handle, "Claimd-Paused", text, sizeof(text));
+}
+
+void
+client_print_warnings(const struct client *c)
+{
+    struct curl_header *header;
+
+    for (size_t i = 0; curl_easy_header(c->web.handle, "Claimd-Warning", i, CURLH_HEADER,
+                                        -1, &header) == CURLHE_OK;
+         i++)
+        command_warns(header->value);
 }
 
 /* ------------------------------------------------------------------ errors */
 
 static int __attribute__((format(printf, 3, 4)))
-response_fails(struct client_response *response, int status, const char *format, ...)
+request_fails(struct client *c, int status, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(response->error, sizeof(response->error), format, args);
+    (void)vsnprintf(c->response.error, sizeof(c->response.error), format, args);
     va_end(args);
     return status;
 }
 
 /* The text of an error document, or of a status without one. */
 static int
-refused(const struct client *c, struct client_response *response)
+request_refused(struct client *c)
 {
-    const char *title = json_string_value(json_object_get(response->document, "title"));
-    const char *text =
-        json_string_value(json_object_get(response->document, "description"));
+    const json_t *document = c->response.document;
+    const char *title = json_string_value(json_object_get(document, "title"));
+    const char *text = json_string_value(json_object_get(document, "description"));
+    const long status = c->response.status;
 
     if (title == NULL && text == NULL)
-        return response_fails(
-            response, COMMAND_FAILED, "%s responds with status %ld%s", c->web.url,
-            response->status,
-            response->status == 406 || response->status < 400 ? "" : ". Is it a claimd?");
-    return response_fails(response, COMMAND_FAILED, "%s%s%s (status %ld)",
-                          title == NULL ? "" : title,
-                          title == NULL || text == NULL ? "" : ": ",
-                          text == NULL ? "" : text, response->status);
+        return request_fails(c, COMMAND_FAILED, "%s responds with status %ld%s",
+                             c->web.url, status,
+                             status == 406 || status < 400 ? "" : ". Is it a claimd?");
+    return request_fails(
+        c, COMMAND_FAILED, "%s%s%s (status %ld)", title == NULL ? "" : title,
+        title == NULL || text == NULL ? "" : ": ", text == NULL ? "" : text, status);
 }
 
 /*
@@ -111,27 +103,27 @@ is_expected(const struct client_request *q, const struct client_response *respon
     return q->member != NULL && json_object_get(response->document, q->member) != NULL;
 }
 
-/* Reads the document of a response. Returns an exit status. */
+/* Reads the document of the response. Returns an exit status. */
 static int
-read_document(const struct client *c, const struct client_request *q,
-              struct client_response *response)
+read_document(struct client *c, const struct client_request *q)
 {
+    struct client_response *response = &c->response;
     const struct bytes body = bytes_trim(buf_view(&response->body));
     enum status st = ST_OK;
 
     if (body.len > 0 && !(q->text && response->status == 200))
         st = json_tree_read(body, &response->document);
     if (st == ST_NO_MEMORY)
-        return response_fails(response, COMMAND_FAILED, "out of memory");
+        return request_fails(c, COMMAND_FAILED, "out of memory");
     if (response->status < 200 || response->status > 299)
-        return refused(c, response);
+        return request_refused(c);
     if (st != ST_OK)
-        return response_fails(response, COMMAND_UNAVAILABLE,
-                              "the response of %s is no JSON document. Is it a claimd?",
-                              c->web.url);
+        return request_fails(c, COMMAND_UNAVAILABLE,
+                             "the response of %s is no JSON document. Is it a claimd?",
+                             c->web.url);
     if (!is_expected(q, response))
-        return response_fails(
-            response, COMMAND_UNAVAILABLE,
+        return request_fails(
+            c, COMMAND_UNAVAILABLE,
             "the response of %s is not the expected one. Is it a claimd?", c->web.url);
     return COMMAND_GOOD;
 }
@@ -142,11 +134,7 @@ static bool
 add_headers(const struct client *c, const struct client_request *q,
             struct curl_slist **list)
 {
-    struct client named = *c;
-
-    if (q->project != NULL)
-        named.project = q->project;
-    return client_add_headers(&named, list) &&
+    return client_add_headers(c, q->project != NULL ? q->project : c->project, list) &&
            (!bytes_present(q->body) ||
             client_add_header(list, "Content-Type: %s",
                               q->type == NULL ? "application/json" : q->type)) &&
@@ -171,55 +159,57 @@ write_path(struct buf *out, const struct client_request *q)
     buf_byte(out, '\0');
 }
 
-int
-client_send(struct client *c, const struct client_request *q,
-            struct client_response *response)
+struct buf *
+client_body(struct client *c)
 {
-    struct web_request request = {.method = q->method,
-                                  .body = q->body,
-                                  .timeout_ms = c->timeout_ms + q->wait_s * 1000,
-                                  .response_most = RESPONSE_MOST,
-                                  .on_header = read_header,
-                                  .ctx = response};
-    struct curl_slist *headers = NULL;
-    struct web_response web;
-    bool prepared, good;
-    struct buf path;
-
-    *response = (struct client_response){.retry_after_s = -1};
-    buf_init(&response->body, c->mem);
-    buf_init(&path, c->mem);
-    write_path(&path, q);
-    prepared = add_headers(c, q, &headers) && !path.failed;
-    request.path = path.data;
-    request.headers = headers;
-    good = prepared && web_client_send(&c->web, &request, &web);
-    curl_slist_free_all(headers);
-    buf_fini(&path);
-    if (!prepared)
-        return response_fails(response, COMMAND_FAILED, "out of memory");
-    response->body = web.body;
-    response->status = web.status;
-    if (!good)
-        return response_fails(response,
-                              web.code == CURLE_OUT_OF_MEMORY ? COMMAND_FAILED
-                                                              : COMMAND_UNAVAILABLE,
-                              "%s", web.error);
-    for (size_t i = 0; i < response->warning_count && !c->quiet; i++)
-        command_warns(response->warnings[i]);
-    return read_document(c, q, response);
+    buf_reset(&c->body, SIZE_MAX);
+    return &c->body;
 }
 
 int
-client_call(struct client *c, const struct client_request *q,
-            struct client_response *response)
+client_send(struct client *c, const struct client_request *q)
 {
-    const int status = client_send(c, q, response);
+    struct client_response *response = &c->response;
+    struct web_request request = {.method = q->method,
+                                  .body = q->body,
+                                  .timeout_ms = c->timeout_ms + q->wait_s * 1000,
+                                  .response_most = RESPONSE_MOST};
+    struct curl_slist *headers = NULL;
+    struct web_response web;
+    bool prepared, good;
+
+    buf_reset(&c->path, SIZE_MAX);
+    write_path(&c->path, q);
+    prepared = add_headers(c, q, &headers) && !c->path.failed &&
+               (!bytes_present(q->body) || !c->body.failed);
+    client_drop_response(c);
+    request.path = c->path.data;
+    request.headers = headers;
+    good = prepared && web_client_send(&c->web, &request, &web);
+    curl_slist_free_all(headers);
+    if (!prepared)
+        return request_fails(c, COMMAND_FAILED, "out of memory");
+    response->body = web.body;
+    response->status = web.status;
+    if (!good)
+        return request_fails(
+            c, web.code == CURLE_OUT_OF_MEMORY ? COMMAND_FAILED : COMMAND_UNAVAILABLE,
+            "%s", web.error);
+    read_headers(c->web.handle, response);
+    if (!c->quiet)
+        client_print_warnings(c);
+    return read_document(c, q);
+}
+
+int
+client_call(struct client *c, const struct client_request *q)
+{
+    const int status = client_send(c, q);
 
     if (status == COMMAND_GOOD)
         return status;
     progress_end(); /* the error takes the place of the bar */
-    return command_fails(status, "%s", response->error);
+    return command_fails(status, "%s", c->response.error);
 }
 
 int
@@ -229,22 +219,11 @@ client_check_queue(struct client *c, const char *queue)
                                            .queue = queue,
                                            .below = "/claims?limit=1",
                                            .member = "claims"};
-    struct client_response response;
-    int status = COMMAND_GOOD;
 
-    (void)client_send(c, &request, &response);
-    if (response.status == 404)
-        status = command_fails(COMMAND_FAILED, "%s", response.error);
-    client_response_free(&response);
-    return status;
-}
-
-void
-client_response_free(struct client_response *response)
-{
-    json_decref(response->document);
-    buf_fini(&response->body);
-    *response = (struct client_response){.retry_after_s = -1};
+    (void)client_send(c, &request);
+    return c->response.status == 404
+               ? command_fails(COMMAND_FAILED, "%s", c->response.error)
+               : COMMAND_GOOD;
 }
 
 /* ------------------------------------------------------------------ page by page */
@@ -266,9 +245,9 @@ skip_prefix(const struct client *c, const char *href)
 }
 
 const char *
-page_next(const struct client *c, const json_t *document)
+client_next_page(const struct client *c)
 {
-    const json_t *links = json_object_get(document, "links"), *link;
+    const json_t *links = json_object_get(c->response.document, "links"), *link;
     size_t i;
 
     json_array_foreach(links, i, link)
@@ -303,50 +282,21 @@ read_items(const struct client_response *response, const char *name, page_item_f
 }
 
 int
-pages_try(struct client *c, const struct client_request *first, const char *name,
-          page_item_fn *each, void *ctx, char error[CLIENT_ERROR_CAP])
+client_read_pages(struct client *c, const struct client_request *first, const char *name,
+                  page_item_fn *each, void *ctx)
 {
     struct client_request request = *first;
-    struct client_response response;
-    int status = COMMAND_GOOD;
-    bool more = true;
-    struct buf path;
+    int status;
 
-    buf_init(&path, c->mem);
     request.member = name;
-    while (more && status == COMMAND_GOOD) {
-        const char *next;
-
-        status = client_send(c, &request, &response);
-        if (status != COMMAND_GOOD)
-            memcpy(error, response.error, CLIENT_ERROR_CAP);
-        more = status == COMMAND_GOOD && read_items(&response, name, each, ctx);
-        next = more ? page_next(c, response.document) : NULL;
+    for (;;) {
+        status = client_send(c, &request);
+        if (status != COMMAND_GOOD || !read_items(&c->response, name, each, ctx))
+            return status;
+        request.path = client_next_page(c);
+        request.queue = NULL;
         /* A page that does not move on would be read forever. */
-        more = next != NULL && strcmp(next, request.path) != 0;
-        if (more) {
-            buf_reset(&path, SIZE_MAX);
-            buf_str(&path, next);
-            buf_byte(&path, '\0');
-            request.path = path.data;
-            request.queue = NULL;
-        }
-        if (path.failed) {
-            (void)snprintf(error, CLIENT_ERROR_CAP, "out of memory");
-            status = COMMAND_FAILED;
-        }
-        client_response_free(&response);
+        if (request.path == NULL || strcmp(request.path, c->path.data) == 0)
+            return status;
     }
-    buf_fini(&path);
-    return status;
-}
-
-int
-pages_read(struct client *c, const struct client_request *first, const char *name,
-           page_item_fn *each, void *ctx)
-{
-    char error[CLIENT_ERROR_CAP];
-    const int status = pages_try(c, first, name, each, ctx, error);
-
-    return status == COMMAND_GOOD ? status : command_fails(status, "%s", error);
 }

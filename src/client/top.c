@@ -75,13 +75,12 @@ number_of(const json_t *object, const char *name)
 
 /* Sends a request. Keeps the error as the notice. Returns true for a success. */
 static bool
-top_send(struct top *t, const struct client_request *request,
-         struct client_response *response)
+top_send(struct top *t, const struct client_request *request)
 {
-    const int status = client_send(t->client, request, response);
+    const int status = client_send(t->client, request);
 
     if (status != COMMAND_GOOD)
-        (void)snprintf(t->notice, sizeof(t->notice), "%s", response->error);
+        (void)snprintf(t->notice, sizeof(t->notice), "%s", t->client->response.error);
     return status == COMMAND_GOOD;
 }
 
@@ -100,16 +99,14 @@ request_document(struct top *t, const char *root, const char *below, const char 
                                            .details = true,
                                            .project =
                                                t->project[0] == '\0' ? NULL : t->project};
-    struct client_response response;
 
-    if (top_send(t, &request, &response)) {
+    if (top_send(t, &request)) {
         json_decref(*out);
-        *out = json_incref(response.document);
-    } else if (response.status == 404) {
+        *out = json_incref(t->client->response.document);
+    } else if (t->client->response.status == 404) {
         json_decref(*out);
         *out = NULL;
     }
-    client_response_free(&response);
 }
 
 static size_t
@@ -122,9 +119,9 @@ rows_of_list(void)
 
 /* Notes the path of the next page. */
 static void
-note_next(struct top *t, const json_t *document)
+note_next(struct top *t)
 {
-    const char *href = page_next(t->client, document);
+    const char *href = client_next_page(t->client);
 
     buf_reset(&t->next, SIZE_MAX);
     if (href != NULL) {
@@ -137,7 +134,6 @@ static void
 request_list(struct top *t)
 {
     struct client_request request = {.member = "queues"};
-    struct client_response response = {.retry_after_s = -1};
     struct buf path;
 
     buf_init(&path, t->client->mem);
@@ -152,12 +148,11 @@ request_list(struct top *t)
         }
     }
     request.path = path_done(&path);
-    if (request.path != NULL && top_send(t, &request, &response)) {
-        if (!top_model_update(&t->model, response.document, now_ms() / 1000))
+    if (request.path != NULL && top_send(t, &request)) {
+        if (!top_model_update(&t->model, t->client->response.document, now_ms() / 1000))
             (void)snprintf(t->notice, sizeof(t->notice), "out of memory");
-        note_next(t, response.document);
+        note_next(t);
     }
-    client_response_free(&response);
     buf_fini(&path);
 }
 
@@ -170,7 +165,6 @@ request_row_history(struct top *t)
 {
     struct client_request request = {
         .path = "/claimd", .below = "/history", .member = "samples"};
-    struct client_response response;
     struct top_row *row = NULL;
 
     for (size_t i = 0; i < t->model.count && row == NULL; i++)
@@ -181,9 +175,8 @@ request_row_history(struct top *t)
     row->asked_history = true;
     request.queue = top_row_text(row, "name");
     request.project = top_row_text(row, "project");
-    if (client_send(t->client, &request, &response) == COMMAND_GOOD)
-        top_row_add_history(row, response.document);
-    client_response_free(&response);
+    if (client_send(t->client, &request) == COMMAND_GOOD)
+        top_row_add_history(row, t->client->response.document);
 }
 
 static const char *
@@ -478,16 +471,14 @@ purge_queue(struct top *t, const struct top_row *row)
         .below = "/purge",
         .body = bytes_str("{\"resource_types\": [\"messages\"]}"),
         .project = top_row_text(row, "project")};
-    struct client_response response;
 
     if (!confirm(t,
                  total == 1 ? "Delete %lld message of %s? [y/N]"
                             : "Delete all %lld messages of %s? [y/N]",
                  name, total))
         return;
-    if (top_send(t, &request, &response))
+    if (top_send(t, &request))
         (void)snprintf(t->notice, sizeof(t->notice), "%s is purged", name);
-    client_response_free(&response);
 }
 
 /* Moves the dead letters of the queue, or of its dead-letter queue, slice by slice. */
@@ -517,14 +508,10 @@ redrive_queue(struct top *t, const struct top_row *row)
                  name, count))
         return;
     while (last > 0 && top_signal == 0) {
-        struct client_response response;
-        const bool good = top_send(t, &request, &response);
-
-        last = good ? number_of(response.document, "moved") : 0;
-        moved += last;
-        client_response_free(&response);
-        if (!good)
+        if (!top_send(t, &request))
             return;
+        last = number_of(t->client->response.document, "moved");
+        moved += last;
         put_line(t, LINES - 1, A_REVERSE, "%lld moved", (long long)moved);
         (void)refresh();
     }
@@ -782,7 +769,6 @@ run_top(const struct command_args *args)
     const struct client_request first = {.path = "/claimd/queues?limit=1",
                                          .member = "queues"};
     const char *filter = args->values[TOP_Q];
-    struct client_response response;
     struct top t = {.client = c, .sort = TOP_OLDEST};
     int64_t interval_s = 1;
     int status;
@@ -798,8 +784,7 @@ run_top(const struct command_args *args)
         (void)snprintf(t.filter, sizeof(t.filter), "%s", filter);
     if (c->timeout_ms > REQUEST_MS)
         c->timeout_ms = REQUEST_MS;
-    status = client_call(c, &first, &response); /* an error now ends the command */
-    client_response_free(&response);
+    status = client_call(c, &first); /* an error now ends the command */
     if (status != COMMAND_GOOD)
         return status;
     t.interval_ms = interval_s * 1000;

@@ -27,7 +27,7 @@ server_prepare(const struct client *server, struct work_transfers *all,
 
     return h != NULL && web_client_set_target(&server->web, h, path) &&
            curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, method) == CURLE_OK &&
-           client_add_headers(server, &t->headers) &&
+           client_add_headers(server, server->project, &t->headers) &&
            client_add_header(&t->headers, "Content-Type: application/json");
 }
 

@@ -70,26 +70,6 @@ transfers_fini(struct work_transfers *all)
 /* ------------------------------------------------------------------ the response */
 
 static size_t
-read_header(char *data, size_t size, size_t count, void *ctx)
-{
-    struct work_transfer *t = ctx;
-    const struct bytes line = bytes_of(data, size * count);
-    char text[32];
-
-    if (client_header_value(line, "Location", t->location, sizeof(t->location)) ||
-        client_header_value(line, "Claim-Number", t->claim_number,
-                            sizeof(t->claim_number)) ||
-        client_header_value(line, "Claimd-Result", t->result, sizeof(t->result)) ||
-        client_header_value(line, "Retry-After", t->retry_after,
-                            sizeof(t->retry_after)) ||
-        client_header_value(line, "Date", t->date, sizeof(t->date)))
-        return line.len;
-    if (client_header_value(line, "Preference-Applied", text, sizeof(text)))
-        t->waited = true;
-    return line.len;
-}
-
-static size_t
 read_body(char *data, size_t size, size_t count, void *ctx)
 {
     struct work_transfer *t = ctx;
@@ -119,6 +99,20 @@ retry_after_read(const char *retry_after, const char *date, int64_t now_s)
     if (from < 0)
         from = (time_t)now_s;
     return until <= from ? 0 : until - from < INT32_MAX ? until - from : INT32_MAX;
+}
+
+static void
+read_headers(struct work_transfer *t)
+{
+    char retry_after[40], date[40];
+    CURL *h = t->handle;
+
+    (void)client_header(h, "Location", t->location, sizeof(t->location));
+    (void)client_header(h, "Claim-Number", t->claim_number, sizeof(t->claim_number));
+    (void)client_header(h, "Claimd-Result", t->result, sizeof(t->result));
+    (void)client_header(h, "Retry-After", retry_after, sizeof(retry_after));
+    (void)client_header(h, "Date", date, sizeof(date));
+    t->retry_after_s = retry_after_read(retry_after, date, (int64_t)time(NULL));
 }
 
 /* ------------------------------------------------------------------ the request */
@@ -152,16 +146,13 @@ transfer_prepare(struct work_transfers *all, struct work_transfer *t)
     t->handle = h;
     t->status = 0;
     t->retry_after_s = -1;
-    t->cut = t->waited = t->sent = t->unusable = t->once = false;
-    t->location[0] = t->claim_number[0] = t->error[0] = '\0';
-    t->result[0] = t->retry_after[0] = t->date[0] = '\0';
+    t->cut = t->sent = t->unusable = t->once = false;
+    t->location[0] = t->claim_number[0] = t->result[0] = t->error[0] = '\0';
     buf_reset(&t->body, t->body.cap);
     /* These options cannot fail. */
     (void)curl_easy_setopt(h, CURLOPT_PRIVATE, t);
     (void)curl_easy_setopt(h, CURLOPT_ERRORBUFFER, t->error);
     (void)curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, read_header);
-    (void)curl_easy_setopt(h, CURLOPT_HEADERDATA, t);
     (void)curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, read_body);
     (void)curl_easy_setopt(h, CURLOPT_WRITEDATA, t);
     (void)curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, on_connected);
@@ -309,7 +300,7 @@ transfers_next(struct work_transfers *all)
     code = m->data.result; /* m is gone with the handle */
     (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
     (void)curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &t->status);
-    t->retry_after_s = retry_after_read(t->retry_after, t->date, (int64_t)time(NULL));
+    read_headers(t);
     if (code != CURLE_OK || t->body.failed)
         transfer_fail(t, code);
     handle_take(all, t);

@@ -43,11 +43,9 @@ struct work_transfer {
     bool unusable;         /* not sent, because of the URL or the certificate */
     long status;           /* 0: none, see `error` */
     int64_t retry_after_s; /* -1: none; up to INT32_MAX */
-    bool waited;           /* has Preference-Applied */
     char location[256];    /* "": none; the other headers likewise */
     char claim_number[24];
     char result[32]; /* Claimd-Result */
-    char retry_after[40], date[40];
     char error[CURL_ERROR_SIZE];
 };
 

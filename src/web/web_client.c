@@ -72,8 +72,6 @@ set_options(const struct web_client *c, const struct web_request *q,
            /* A resumed session of TLS would accept an expired certificate. */
            SET(CURLOPT_SSL_SESSIONID_CACHE, 0L) &&
            SET(CURLOPT_WRITEFUNCTION, read_body) && SET(CURLOPT_WRITEDATA, r) &&
-           (q->on_header == NULL || (SET(CURLOPT_HEADERFUNCTION, q->on_header) &&
-                                     SET(CURLOPT_HEADERDATA, q->ctx))) &&
            (!has_body || (SET(CURLOPT_POST, 1L) &&
                           SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.len) &&
                           SET(CURLOPT_POSTFIELDS, q->body.data))) &&

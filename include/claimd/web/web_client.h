@@ -29,8 +29,6 @@ struct web_request {
     const struct curl_slist *headers; /* NULL: none */
     int64_t timeout_ms;               /* for all of it; 0: only 10 seconds to connect */
     size_t response_most;             /* maximum size of the body of the response */
-    curl_write_callback on_header;    /* called for each line of the head; NULL: none */
-    void *ctx;                        /* of on_header */
 };
 
 struct web_response {
