@@ -8,17 +8,12 @@
 #include "client/ask.h"
 #include "client/command.h"
 #include "client/table.h"
+#include "client/text.h"
 
 #include "claimd/json/string.h"
 #include "claimd/json/tree.h"
 
 #include <stdio.h>
-
-static int64_t
-number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
 
 /* ------------------------------------------------------------------ release */
 
@@ -51,7 +46,7 @@ add_claimed(struct buf *out, const struct release_options *r, const json_t *clai
 
     json_array_foreach(messages, i, message)
     {
-        const char *id = json_string_value(json_object_get(message, "id"));
+        const char *id = member_text(message, "id");
 
         if (id != NULL)
             add_release(out, r, id);
@@ -88,8 +83,7 @@ release_some(struct client *c, const struct command_args *args,
     buf_str(body, "]}");
     finish.body = buf_view(body);
     status = client_call(c, &finish);
-    return status == COMMAND_GOOD && c->json ? print_json(buf_view(&c->response.body))
-                                             : status;
+    return status == COMMAND_GOOD && c->json ? print_json(&c->response.body) : status;
 }
 
 static int
@@ -140,7 +134,7 @@ count_messages(struct client *c, const char *queue, int64_t *total)
         .path = "/v2", .queue = queue, .below = "/stats", .member = "messages"};
     const int status = client_call(c, &request);
 
-    *total = number_of(json_object_get(c->response.document, "messages"), "total");
+    *total = member_number(json_object_get(c->response.document, "messages"), "total");
     return status;
 }
 
@@ -222,7 +216,7 @@ change_pause(struct client *c, const char *queue, const char *body)
     if (status != COMMAND_GOOD)
         return status;
     if (c->json)
-        return print_json(buf_view(&c->response.body));
+        return print_json(&c->response.body);
     claims = json_is_true(json_object_get(c->response.document, "claims"));
     posts = json_is_true(json_object_get(c->response.document, "posts"));
     (void)printf("%s: claims %s, posts %s\n", queue, claims ? "paused" : "open",
@@ -324,7 +318,7 @@ add_targets(struct redrive_progress *r, json_t *targets)
 
     json_object_foreach(targets, name, count)
     {
-        const int64_t sum = json_integer_value(count) + number_of(r->by_target, name);
+        const int64_t sum = json_integer_value(count) + member_number(r->by_target, name);
 
         if (json_object_set_new(r->by_target, name, json_integer(sum)) != 0)
             return false;
@@ -348,10 +342,10 @@ redrive_slice(struct redrive_progress *r, int64_t limit, bool dry, int64_t *move
     if (status != COMMAND_GOOD)
         return status;
     document = r->client->response.document;
-    *moved = number_of(document, "moved");
+    *moved = member_number(document, "moved");
     r->moved += *moved;
-    r->remaining = number_of(document, "remaining");
-    r->without_origin = number_of(document, "without_origin");
+    r->remaining = member_number(document, "remaining");
+    r->without_origin = member_number(document, "without_origin");
     return add_targets(r, json_object_get(document, "by_target")) ? COMMAND_GOOD
                                                                   : command_no_memory();
 }
@@ -366,7 +360,7 @@ print_redriven(const struct redrive_progress *r, bool dry)
     struct table table;
     const char *name;
     json_t *count;
-    bool good;
+    int status = COMMAND_GOOD;
 
     table_init(&table, r->client->mem, columns, 2);
     json_object_foreach(r->by_target, name, count)
@@ -374,23 +368,24 @@ print_redriven(const struct redrive_progress *r, bool dry)
         table_text(&table, bytes_str(name));
         table_number(&table, json_integer_value(count));
     }
-    good = table.cell_count == 0 || table_print(&table, stdout);
-    table_fini(&table);
-    (void)printf("%s%lld message%s %s, %lld remain", table.cell_count == 0 ? "" : "\n",
-                 (long long)r->moved, r->moved == 1 ? "" : "s",
-                 dry ? "would move" : "moved", (long long)r->remaining);
+    if (table.cell_count > 0) {
+        status = table_print(&table);
+        (void)putchar('\n');
+    }
+    (void)printf("%lld message%s %s, %lld remain", (long long)r->moved,
+                 r->moved == 1 ? "" : "s", dry ? "would move" : "moved",
+                 (long long)r->remaining);
     if (r->without_origin > 0)
         (void)printf(", %lld of them without an origin: name a target with --to",
                      (long long)r->without_origin);
     (void)putchar('\n');
-    return good ? COMMAND_GOOD : command_no_memory();
+    return status;
 }
 
 static int
 print_redriven_json(const struct redrive_progress *r, bool dry)
 {
     struct buf out;
-    int status;
 
     buf_init(&out, r->client->mem);
     buf_byte(&out, '{');
@@ -400,9 +395,7 @@ print_redriven_json(const struct redrive_progress *r, bool dry)
     json_write_name(&out, "by_target");
     json_tree_write(&out, r->by_target);
     buf_byte(&out, '}');
-    status = out.failed ? command_no_memory() : print_json(buf_view(&out));
-    buf_fini(&out);
-    return status;
+    return print_json(&out);
 }
 
 /* Moves messages slice by slice, up to `limit`. Returns an exit status. */

@@ -131,14 +131,6 @@ check_value(struct check *k, size_t which, int64_t value, const char *where)
 
 /* ------------------------------------------------------------------ queues */
 
-static int64_t
-number_of(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? (int64_t)json_number_value(value) : 0;
-}
-
 /* True if the queue was named, or none was. Notes that it exists. */
 static bool
 is_wanted(struct check *k, const char *name)
@@ -155,8 +147,8 @@ static bool
 check_queue(void *ctx, const json_t *queue, struct bytes text)
 {
     struct check *k = ctx;
-    const char *name = json_string_value(json_object_get(queue, "name"));
-    const char *project = json_string_value(json_object_get(queue, "project"));
+    const char *name = member_text(queue, "name");
+    const char *project = member_text(queue, "project");
     char where[512];
 
     (void)text;
@@ -166,11 +158,11 @@ check_queue(void *ctx, const json_t *queue, struct bytes text)
                    k->client->project != NULL || project == NULL ? "" : project,
                    k->client->project != NULL || project == NULL ? "" : "/", name);
     k->queues++;
-    k->ready += number_of(queue, "ready");
-    k->dead += number_of(queue, "dead_letters");
-    check_value(k, READY, number_of(queue, "ready"), where);
-    check_value(k, OLDEST, number_of(queue, "oldest_ready_age"), where);
-    check_value(k, DEAD, number_of(queue, "dead_letters"), where);
+    k->ready += member_number(queue, "ready");
+    k->dead += member_number(queue, "dead_letters");
+    check_value(k, READY, member_number(queue, "ready"), where);
+    check_value(k, OLDEST, member_number(queue, "oldest_ready_age"), where);
+    check_value(k, DEAD, member_number(queue, "dead_letters"), where);
     return true;
 }
 

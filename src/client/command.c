@@ -158,22 +158,17 @@ word_write_json(struct buf *out, struct bytes word)
         json_string_write(out, word);
 }
 
-int
-print_json(struct bytes document)
+int64_t
+member_number(const json_t *object, const char *name)
 {
-    struct mem *mem = mem_new(0);
-    struct buf out;
-    bool failed;
+    const json_t *value = json_object_get(object, name);
 
-    if (mem == NULL)
-        return command_no_memory();
-    buf_init(&out, mem);
-    utf8_escape_json(&out, bytes_trim(document));
-    buf_byte(&out, '\n');
-    failed = out.failed;
-    if (!failed)
-        (void)fwrite(out.data, 1, out.len, stdout); /* command_run() checks the output */
-    buf_fini(&out);
-    mem_destroy(mem);
-    return failed ? command_no_memory() : COMMAND_GOOD;
+    return json_is_real(value) ? (int64_t)json_real_value(value)
+                               : json_integer_value(value);
+}
+
+const char *
+member_text(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
 }

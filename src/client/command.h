@@ -43,8 +43,9 @@ bool word_is_utf8(struct bytes word);
  */
 void word_write_json(struct buf *out, struct bytes word);
 
-/* Prints a document as one line of JSON. Returns an exit status. */
-int print_json(struct bytes document);
+/* A member of an object: as a number, 0 if it is none; as a text, NULL if it is none. */
+int64_t member_number(const json_t *object, const char *name);
+const char *member_text(const json_t *object, const char *name);
 
 /* Writes the lines of `claimd why` for a document of a message; NULL: nothing. */
 void why_write(struct buf *out, const json_t *message);

@@ -17,88 +17,58 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Items of a list, as a table or as a document. */
 struct list_output {
     struct client *client;
-    const char *name;  /* of the list in the document */
+    const char *name; /* of the list in the document */
+    const struct table_column *columns;
+    size_t column_count;
     const char *state; /* messages: only this state; NULL: all */
     int64_t left;      /* items that may be added */
+    bool may_be_gone;  /* the server shows an empty list of a queue that does not exist */
     struct table table;
-    struct buf json; /* the items, with commas */
+    struct buf document;
 };
-
-static void
-list_output_init(struct list_output *l, struct client *c, const char *name,
-                 const struct table_column *columns, size_t count)
-{
-    *l = (struct list_output){.client = c, .name = name, .left = INT64_MAX};
-    table_init(&l->table, c->mem, columns, count);
-    buf_init(&l->json, c->mem);
-}
-
-static void
-list_output_fini(struct list_output *l)
-{
-    table_fini(&l->table);
-    buf_fini(&l->json);
-}
-
-static void
-list_output_add_json(struct list_output *l, struct bytes text)
-{
-    if (l->json.len > 0)
-        buf_byte(&l->json, ',');
-    buf_bytes(&l->json, text);
-}
 
 /* Adds an item of a page. False: no more are wanted. */
 static bool
-list_output_add(void *ctx, const json_t *item, struct bytes text)
+list_add(void *ctx, const json_t *item, struct bytes text)
 {
     struct list_output *l = ctx;
-    const json_t *details = json_object_get(item, "details");
-    const char *state = json_string_value(json_object_get(details, "state"));
+    const char *state = member_text(json_object_get(item, "details"), "state");
 
     if (l->state != NULL && (state == NULL || strcmp(state, l->state) != 0))
         return true;
-    if (l->left-- <= 0)
-        return false;
-    if (l->client->json)
-        list_output_add_json(l, text);
-    else
+    if (l->client->json) {
+        json_write_comma(&l->document);
+        buf_bytes(&l->document, text);
+    } else {
         table_row(&l->table, item, BYTES_NONE);
-    return l->left > 0;
+    }
+    return --l->left > 0;
 }
 
-/* Reads a list. Returns an exit status. */
+/* Reads a list and prints it. Returns an exit status. */
 static int
-list_read(struct list_output *l, const struct client_request *request)
+list_print(struct list_output *l, const struct client_request *request)
 {
-    const int status = client_read_pages(l->client, request, l->name, list_output_add, l);
-
-    return status == COMMAND_GOOD
-               ? status
-               : command_fails(status, "%s", l->client->response.error);
-}
-
-/* Prints what was added. Returns an exit status. */
-static int
-list_output_print(struct list_output *l)
-{
-    struct buf document;
+    const int64_t most = l->left;
+    struct client *c = l->client;
     int status;
 
-    if (!l->client->json)
-        return table_print(&l->table, stdout) ? COMMAND_GOOD : command_no_memory();
-    buf_init(&document, l->client->mem);
-    buf_printf(&document, "{\"%s\":[", l->name);
-    buf_bytes(&document, buf_view(&l->json));
-    buf_str(&document, "]}");
-    status = document.failed || l->json.failed ? command_no_memory()
-                                               : print_json(buf_view(&document));
-    buf_fini(&document);
+    table_init(&l->table, c->mem, l->columns, l->column_count);
+    buf_init(&l->document, c->mem);
+    buf_printf(&l->document, "{\"%s\":[", l->name);
+    status = client_read_pages(c, request, l->name, list_add, l);
+    buf_str(&l->document, "]}");
+    if (status != COMMAND_GOOD)
+        (void)command_fails(status, "%s", c->response.error);
+    else if (l->left == most && l->may_be_gone)
+        status = client_check_queue(c, request->queue);
+    if (status == COMMAND_GOOD)
+        status = c->json ? print_json(&l->document) : table_print(&l->table);
+    buf_fini(&l->document);
+    table_fini(&l->table);
     return status;
 }
 
@@ -126,18 +96,14 @@ static int
 print_queues(struct client *c, const char *path, int64_t limit)
 {
     const struct client_request request = {.path = path};
-    const bool projects = c->project == NULL;
-    struct list_output l;
-    int status;
+    const size_t skipped = c->project == NULL ? 0 : 1;
+    struct list_output l = {.client = c,
+                            .name = "queues",
+                            .columns = queue_columns + skipped,
+                            .column_count = COUNT_OF(queue_columns) - skipped,
+                            .left = limit};
 
-    list_output_init(&l, c, "queues", queue_columns + (projects ? 0 : 1),
-                     COUNT_OF(queue_columns) - (projects ? 0 : 1));
-    l.left = limit;
-    status = list_read(&l, &request);
-    if (status == COMMAND_GOOD)
-        status = list_output_print(&l);
-    list_output_fini(&l);
-    return status;
+    return list_print(&l, &request);
 }
 
 /*
@@ -223,7 +189,6 @@ const struct command client_queues = {
 static int
 run_claims(const struct command_args *args)
 {
-    struct client *c = args->context;
     static const struct table_column columns[] = {
         {"claim", false, false, false, TABLE_MEMBER, "id"},
         {"client", false, true, false, TABLE_MEMBER, "client"},
@@ -233,15 +198,13 @@ run_claims(const struct command_args *args)
         {"ends in", true, false, false, TABLE_TIME, "ttl_left"}};
     const struct client_request request = {
         .path = "/claimd", .queue = args->words[0], .below = "/claims?limit=1000"};
-    struct list_output l;
-    int status;
+    struct list_output l = {.client = args->context,
+                            .name = "claims",
+                            .columns = columns,
+                            .column_count = COUNT_OF(columns),
+                            .left = INT64_MAX};
 
-    list_output_init(&l, c, "claims", columns, COUNT_OF(columns));
-    status = list_read(&l, &request);
-    if (status == COMMAND_GOOD)
-        status = list_output_print(&l);
-    list_output_fini(&l);
-    return status;
+    return list_print(&l, &request);
 }
 
 const struct command client_claims = {
@@ -287,36 +250,30 @@ state_parameters(const char *state)
 static int
 run_peek(const struct command_args *args)
 {
-    struct client *c = args->context;
     const char *state = args->values[PEEK_STATE];
     const bool details = args->values[PEEK_DETAILS] != NULL;
     char below[128];
     const struct client_request request = {
         .path = "/v2", .queue = args->words[0], .below = below, .details = true};
-    int64_t limit = PEEK_USUAL;
-    struct list_output l;
-    int status;
+    struct list_output l = {.client = args->context,
+                            .name = "messages",
+                            .columns = message_columns,
+                            .column_count =
+                                details ? COUNT_OF(message_columns) : COLUMNS_USUAL,
+                            .left = PEEK_USUAL,
+                            .may_be_gone = true};
 
-    if (!args_number(args, PEEK_LIMIT, 1, INT32_MAX, &limit))
+    if (!args_number(args, PEEK_LIMIT, 1, INT32_MAX, &l.left))
         return COMMAND_USAGE;
     if (state_parameters(state) == NULL)
         return command_misused(
             args->name, "--state is %.64s. It must be ready, delayed, claimed or all",
             state);
-    list_output_init(&l, c, "messages", message_columns,
-                     details ? COUNT_OF(message_columns) : COLUMNS_USUAL);
     l.state = state == NULL || strcmp(state, "all") == 0 ? NULL : state;
-    l.left = limit;
     (void)snprintf(below, sizeof(below), "/messages?echo=true%s&limit=%lld",
                    state_parameters(state),
-                   (long long)(limit < MESSAGES_PAGE ? limit : MESSAGES_PAGE));
-    status = list_read(&l, &request);
-    if (status == COMMAND_GOOD && l.left == limit)
-        status = client_check_queue(c, args->words[0]);
-    if (status == COMMAND_GOOD)
-        status = list_output_print(&l);
-    list_output_fini(&l);
-    return status;
+                   (long long)(l.left < MESSAGES_PAGE ? l.left : MESSAGES_PAGE));
+    return list_print(&l, &request);
 }
 
 const struct command client_peek = {
@@ -350,22 +307,17 @@ add_line(struct buf *out, const char *label, const char *format, ...)
     buf_byte(out, '\n');
 }
 
-static const char *
-text_of(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
 static void
 add_claim_lines(struct buf *out, const json_t *claim)
 {
-    const char *client = text_of(claim, "client"), *ends = text_of(claim, "ends_at");
+    const char *client = member_text(claim, "client"),
+               *ends = member_text(claim, "ends_at");
     const json_t *number = json_object_get(claim, "number");
 
     if (!json_is_object(claim))
         return;
     add_line(out, "claim", "%s",
-             text_of(claim, "id") == NULL ? "" : text_of(claim, "id"));
+             member_text(claim, "id") == NULL ? "" : member_text(claim, "id"));
     add_line(out, "client", "%s", client == NULL ? "unknown since a restart" : client);
     if (json_is_integer(number))
         add_line(out, "number", "%lld", (long long)json_integer_value(number));
@@ -386,8 +338,8 @@ why_write(struct buf *out, const json_t *m)
 
     if (m == NULL)
         return;
-    if (text_of(m, "state") != NULL)
-        add_line(out, "state", "%s", text_of(m, "state"));
+    if (member_text(m, "state") != NULL)
+        add_line(out, "state", "%s", member_text(m, "state"));
     add_claim_lines(out, json_object_get(m, "claim"));
     if (json_is_integer(most) && json_integer_value(most) > 0)
         add_line(out, "deliveries", "%lld of %lld",
@@ -397,27 +349,12 @@ why_write(struct buf *out, const json_t *m)
         add_line(out, "deliveries", "%lld",
                  (long long)json_integer_value(json_object_get(m, "delivery_count")));
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        if (text_of(m, members[i][1]) != NULL)
-            add_line(out, members[i][0], "%s", text_of(m, members[i][1]));
-    if (text_of(next, "text") != NULL)
-        add_line(out, "next", "%s", text_of(next, "text"));
-    if (text_of(next, "at") != NULL)
-        add_line(out, "at", "%s", text_of(next, "at"));
-}
-
-static int
-print_why(struct client *c, const json_t *message)
-{
-    struct buf out;
-    bool failed;
-
-    buf_init(&out, c->mem);
-    why_write(&out, message);
-    failed = out.failed;
-    if (!failed)
-        (void)fwrite(out.data, 1, out.len, stdout);
-    buf_fini(&out);
-    return failed ? command_no_memory() : COMMAND_GOOD;
+        if (member_text(m, members[i][1]) != NULL)
+            add_line(out, members[i][0], "%s", member_text(m, members[i][1]));
+    if (member_text(next, "text") != NULL)
+        add_line(out, "next", "%s", member_text(next, "text"));
+    if (member_text(next, "at") != NULL)
+        add_line(out, "at", "%s", member_text(next, "at"));
 }
 
 static int
@@ -431,10 +368,15 @@ run_why(const struct command_args *args)
                                            .member = "id"};
     const int status = client_send(c, &request);
     char error[CLIENT_ERROR_CAP];
+    struct buf out;
 
-    if (status == COMMAND_GOOD)
-        return c->json ? print_json(buf_view(&c->response.body))
-                       : print_why(c, c->response.document);
+    if (status == COMMAND_GOOD && c->json)
+        return print_json(&c->response.body);
+    if (status == COMMAND_GOOD) {
+        buf_init(&out, c->mem);
+        why_write(&out, c->response.document);
+        return print_text(&out);
+    }
     memcpy(error, c->response.error, sizeof(error));
     if (c->response.status == 404 &&
         client_check_queue(c, args->words[0]) != COMMAND_GOOD)

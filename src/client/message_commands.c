@@ -49,12 +49,12 @@ struct posting {
 static int
 print_posted(const struct posting *p)
 {
-    const struct client_response *response = &p->client->response;
+    struct client_response *response = &p->client->response;
     const json_t *paths = json_object_get(response->document, "resources");
     int status = COMMAND_GOOD;
 
     if (p->client->json)
-        status = print_json(buf_view(&response->body));
+        status = print_json(&response->body);
     for (size_t i = 0; i < json_array_size(paths) && !p->client->json; i++) {
         const char *path = json_string_value(json_array_get(paths, i));
         const char *id = path == NULL ? NULL : strrchr(path, '/');
@@ -294,7 +294,6 @@ print_claim_json(struct client *c, const char *id)
     const struct json_scan_value messages =
         json_member(buf_view(&c->response.body), "messages");
     struct buf out;
-    int status;
 
     buf_init(&out, c->mem);
     buf_byte(&out, '{');
@@ -304,9 +303,7 @@ print_claim_json(struct client *c, const char *id)
     json_write_raw(&out, "messages",
                    messages.kind == SCAN_ARRAY ? messages.text : bytes_str("[]"));
     buf_byte(&out, '}');
-    status = out.failed ? command_no_memory() : print_json(buf_view(&out));
-    buf_fini(&out);
-    return status;
+    return print_json(&out);
 }
 
 /* Prints messages of a claim for people. */
@@ -317,24 +314,15 @@ print_claim(struct client *c, const char *id)
         {"message", false, false, false, TABLE_MEMBER, "id"},
         {"age", true, false, false, TABLE_TIME, "age"},
         {"body", false, true, false, TABLE_JSON, "body"}};
-    const json_t *messages = json_object_get(c->response.document, "messages");
-    const json_t *message;
     struct table table;
-    size_t i;
-    bool good;
 
     (void)printf("claim %s", id);
     if (c->response.claim_number[0] != '\0')
         (void)printf(" number %s", c->response.claim_number);
     (void)printf("\n\n");
-    table_init(&table, c->mem, columns, sizeof(columns) / sizeof(columns[0]));
-    json_array_foreach(messages, i, message)
-    {
-        table_row(&table, message, BYTES_NONE);
-    }
-    good = table_print(&table, stdout);
-    table_fini(&table);
-    return good ? COMMAND_GOOD : command_no_memory();
+    table_init(&table, c->mem, columns, COUNT_OF(columns));
+    table_rows(&table, json_object_get(c->response.document, "messages"));
+    return table_print(&table);
 }
 
 static int

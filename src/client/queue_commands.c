@@ -81,46 +81,35 @@ settings_check(const struct command_args *args)
 
 /* ------------------------------------------------------------------ output */
 
-/* Writes the settings that are not null as MEMBER=VALUE, with JSON values. */
-static void
-settings_write(struct buf *out, json_t *settings)
+/*
+ * Prints the document of the server, or "QUEUE: MEMBER=VALUE ..." with the settings that
+ * are not null, with JSON values. Returns an exit status.
+ */
+static int
+settings_print(struct client *c, const char *queue)
 {
     const char *name, *between = "";
+    struct buf settings, line;
     json_t *value;
-    struct buf raw;
 
-    buf_init(&raw, out->mem);
-    json_object_foreach(settings, name, value)
+    if (c->json)
+        return print_json(&c->response.body);
+    buf_init(&settings, c->mem);
+    buf_init(&line, c->mem);
+    json_object_foreach(c->response.document, name, value)
     {
         if (json_is_null(value))
             continue;
-        buf_printf(&raw, "%s%s=", between, name);
-        json_tree_write(&raw, value);
+        buf_printf(&settings, "%s%s=", between, name);
+        json_tree_write(&settings, value);
         between = " ";
     }
-    out->failed |= raw.failed;
-    utf8_escape(out, buf_view(&raw));
-    buf_fini(&raw);
-}
-
-/* Prints "QUEUE: SETTINGS", or the document of the server. Returns an exit status. */
-static int
-settings_print(const struct client *c, const char *queue)
-{
-    struct buf out;
-    int status = COMMAND_GOOD;
-
-    if (c->json)
-        return print_json(buf_view(&c->response.body));
-    buf_init(&out, c->mem);
-    settings_write(&out, c->response.document);
-    buf_byte(&out, '\0');
-    if (out.failed)
-        status = command_no_memory();
-    else
-        (void)printf("%s: %s\n", queue, out.data);
-    buf_fini(&out);
-    return status;
+    buf_printf(&line, "%s: ", queue);
+    utf8_escape(&line, buf_view(&settings));
+    buf_byte(&line, '\n');
+    line.failed |= settings.failed;
+    buf_fini(&settings);
+    return print_text(&line);
 }
 
 /* ------------------------------------------------------------------ create */

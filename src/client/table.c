@@ -134,6 +134,13 @@ table_row(struct table *t, const json_t *object, struct bytes given)
     }
 }
 
+void
+table_rows(struct table *t, const json_t *objects)
+{
+    for (size_t i = 0; i < json_array_size(objects); i++)
+        table_row(t, json_array_get(objects, i), BYTES_NONE);
+}
+
 static size_t
 cell_end(const struct table *t, size_t i)
 {
@@ -300,16 +307,13 @@ terminal_width(FILE *to)
     return USUAL_WIDTH;
 }
 
-bool
-table_print(const struct table *t, FILE *to)
+int
+table_print(struct table *t)
 {
     struct buf out;
-    bool good;
 
     buf_init(&out, t->text.mem);
-    good = table_write(t, terminal_width(to), &out);
-    if (good)
-        (void)fwrite(out.data, 1, out.len, to); /* main() checks the output */
-    buf_fini(&out);
-    return good;
+    out.failed = !table_write(t, terminal_width(stdout), &out);
+    table_fini(t);
+    return print_text(&out);
 }

@@ -14,6 +14,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 enum { TABLE_COLUMNS_MOST = 16 };
 
 /* The form of a cell that table_row() adds. */
@@ -54,11 +56,14 @@ void table_number(struct table *t, int64_t number);
  * text for TABLE_GIVEN. */
 void table_row(struct table *t, const json_t *object, struct bytes given);
 
+/* Appends a row for each object of an array. */
+void table_rows(struct table *t, const json_t *objects);
+
 /* Appends a table that may take `width` columns (0: any number). False without memory. */
 bool table_write(const struct table *t, size_t width, struct buf *out);
 
-/* Prints a table for its destination. False without memory. */
-bool table_print(const struct table *t, FILE *to);
+/* Prints a table on standard output, and frees it. Returns an exit status. */
+int table_print(struct table *t);
 
 /* Columns of the terminal that `to` is; 0: it is none. */
 size_t terminal_width(FILE *to);

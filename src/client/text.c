@@ -1,5 +1,6 @@
 #include "client/text.h"
 
+#include "claimd/base/command.h"
 #include "claimd/base/utf8.h"
 
 #include <stdio.h>
@@ -77,6 +78,33 @@ sparkline_write(struct buf *out, const int64_t *values, size_t count)
 
         buf_str(out, blocks[values[i] <= 0 ? 0 : 1 + (size_t)(part * 7)]);
     }
+}
+
+/* ------------------------------------------------------------------ output */
+
+int
+print_text(struct buf *text)
+{
+    const struct bytes all = buf_view(text);
+    const bool failed = text->failed;
+
+    if (!failed)
+        (void)fwrite(all.data, 1, all.len, stdout); /* command_run() checks it */
+    buf_fini(text);
+    return failed ? command_no_memory() : COMMAND_GOOD;
+}
+
+int
+print_json(struct buf *document)
+{
+    struct buf line;
+
+    buf_init(&line, document->mem);
+    utf8_escape_json(&line, bytes_trim(buf_view(document)));
+    buf_byte(&line, '\n');
+    line.failed |= document->failed;
+    buf_fini(document);
+    return print_text(&line);
 }
 
 /* ------------------------------------------------------------------ times */

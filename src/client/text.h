@@ -1,5 +1,5 @@
 /*
- * text: texts of servers on a terminal, and times for people.
+ * text: texts of servers on a terminal, output of commands, and times for people.
  *
  *   Encoding  UTF-8, whatever the locale. The widths of characters need LC_CTYPE of a
  *             UTF-8 locale
@@ -24,6 +24,15 @@ void text_fit(struct buf *out, struct bytes text, size_t width, bool right);
  * block for the largest one.
  */
 void sparkline_write(struct buf *out, const int64_t *values, size_t count);
+
+/* ------------------------------------------------------------------ output */
+
+/*
+ * Print a text, or a document as one line of JSON, on standard output, and free it.
+ * Return an exit status.
+ */
+int print_text(struct buf *text);
+int print_json(struct buf *document);
 
 /* ------------------------------------------------------------------ times */
 

@@ -21,8 +21,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { TOP_SORT, TOP_Q, TOP_INTERVAL };
 
 /* A signal that ends the screen; 0: none. */
@@ -63,12 +61,6 @@ static int64_t
 now_ms(void)
 {
     return clock_stopwatch_ns() / 1000000;
-}
-
-static int64_t
-number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -184,7 +176,7 @@ selected_message(const struct top *t)
 {
     const json_t *list = json_object_get(t->messages, "messages");
 
-    return json_string_value(json_object_get(json_array_get(list, t->selected), "id"));
+    return member_text(json_array_get(list, t->selected), "id");
 }
 
 static void
@@ -330,8 +322,9 @@ put_history(struct top *t, int row, const char *name, bool is_rate)
     columns = columns < COUNT_OF(values) ? columns : COUNT_OF(values);
     show = count < columns ? count : columns;
     for (size_t i = 0; i < show; i++)
-        values[i] = number_of(json_array_get(samples, count - show + i), name);
-    last = number_of(json_array_get(samples, count - 1), name); /* NULL without samples */
+        values[i] = member_number(json_array_get(samples, count - show + i), name);
+    last = member_number(json_array_get(samples, count - 1),
+                         name); /* NULL without samples */
     buf_init(&line, t->client->mem);
     if (is_rate)
         buf_printf(&line, "%-8s %7.1f/s  ", name, (double)last / (double)TOP_SAMPLE_S);
@@ -462,9 +455,9 @@ static void
 purge_queue(struct top *t, const struct top_row *row)
 {
     const char *name = top_row_text(row, "name");
-    const int64_t total = number_of(row->queue, "ready") +
-                          number_of(row->queue, "delayed") +
-                          number_of(row->queue, "claimed");
+    const int64_t total = member_number(row->queue, "ready") +
+                          member_number(row->queue, "delayed") +
+                          member_number(row->queue, "claimed");
     const struct client_request request = {
         .path = "/v2",
         .queue = name,
@@ -485,7 +478,7 @@ purge_queue(struct top *t, const struct top_row *row)
 static void
 redrive_queue(struct top *t, const struct top_row *row)
 {
-    const int64_t count = number_of(row->queue, "dead_letters");
+    const int64_t count = member_number(row->queue, "dead_letters");
     const bool own = count > 0;
     const char *name = top_row_text(row, own ? "name" : "dead_letter_queue");
     const struct client_request request = {.path = "/claimd",
@@ -510,7 +503,7 @@ redrive_queue(struct top *t, const struct top_row *row)
     while (last > 0 && top_signal == 0) {
         if (!top_send(t, &request))
             return;
-        last = number_of(t->client->response.document, "moved");
+        last = member_number(t->client->response.document, "moved");
         moved += last;
         put_line(t, LINES - 1, A_REVERSE, "%lld moved", (long long)moved);
         (void)refresh();

@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A terminal that is narrower shows no table. */
 enum { WIDTH_LEAST = 16 };
 
