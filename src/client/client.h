@@ -80,9 +80,6 @@ client_add_header(struct curl_slist **list, const char *format, ...);
 bool
 client_add_headers(const struct client *c, const char *project, struct curl_slist **list);
 
-/* Appends a text with percent-encoding, for a path or a query. */
-void client_add_encoded(struct buf *out, const char *text);
-
 /*
  * Copies the value of a header of the response that a handle has received to out[cap].
  * False, and out is "": there is none, or it does not fit.
@@ -91,13 +88,17 @@ bool client_header(CURL *handle, const char *name, char *out, size_t cap);
 
 /* ------------------------------------------------------------------ whole requests */
 
+/* Texts that become parts of the path or of the query are percent-encoded. */
 struct client_request {
-    const char *method;  /* NULL: GET, or POST with a body */
-    const char *path;    /* with its query; with `queue`: "/v2" or "/claimd" */
-    const char *queue;   /* "/queues/QUEUE" and the next three follow; NULL: no more */
-    const char *below;   /* "/stats"; NULL: nothing. Likewise the others */
-    const char *item;    /* the name or id of an item, which becomes a part of the path */
-    const char *behind;  /* the item: "/finish" */
+    const char *method; /* NULL: GET, or POST with a body */
+    const char *path;   /* with `queue`: "/v2" or "/claimd" */
+    const char *queue;  /* "/queues/QUEUE" and the next three follow; NULL: no more */
+    const char *below;  /* "/stats"; NULL: nothing. Likewise the others */
+    const char *item;   /* the name or id of an item, which becomes a part of the path */
+    const char *behind; /* the item: "/finish" */
+    struct {
+        const char *name, *value; /* value: NULL: not sent */
+    } query[3];
     struct bytes body;   /* JSON; absent: none */
     const char *type;    /* of the body; NULL: application/json */
     const char *key;     /* Idempotency-Key; NULL: none */

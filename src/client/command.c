@@ -126,16 +126,6 @@ args_duration(const struct command_args *args, size_t option, int64_t least, int
     return false;
 }
 
-const char *
-path_done(struct buf *out)
-{
-    buf_byte(out, '\0');
-    if (!out->failed)
-        return out->data;
-    (void)command_no_memory();
-    return NULL;
-}
-
 bool
 word_is_utf8(struct bytes word)
 {

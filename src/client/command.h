@@ -32,9 +32,6 @@ int client_main(char *const *argv);
 bool args_duration(const struct command_args *args, size_t option, int64_t least,
                    int64_t most, int64_t *out);
 
-/* Ends a text of requests with a NUL. NULL without memory, after an error message. */
-const char *path_done(struct buf *out);
-
 bool word_is_utf8(struct bytes word);
 
 /*

@@ -208,15 +208,3 @@ client_add_headers(const struct client *c, const char *project, struct curl_slis
                               project)) &&
            (c->token == NULL || client_add_header(list, "X-Auth-Token: %s", c->token));
 }
-
-void
-client_add_encoded(struct buf *out, const char *text)
-{
-    char *encoded = curl_easy_escape(NULL, text, 0);
-
-    if (encoded != NULL)
-        buf_str(out, encoded);
-    else
-        out->failed = true;
-    curl_free(encoded);
-}

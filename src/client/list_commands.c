@@ -93,9 +93,8 @@ static const struct table_column queue_columns[] = {
     {"again/s", true, false, true, TABLE_RATE, "rates.requeued"}};
 
 static int
-print_queues(struct client *c, const char *path, int64_t limit)
+print_queues(struct client *c, const struct client_request *request, int64_t limit)
 {
-    const struct client_request request = {.path = path};
     const size_t skipped = c->project == NULL ? 0 : 1;
     struct list_output l = {.client = c,
                             .name = "queues",
@@ -103,7 +102,7 @@ print_queues(struct client *c, const char *path, int64_t limit)
                             .column_count = COUNT_OF(queue_columns) - skipped,
                             .left = limit};
 
-    return list_print(&l, &request);
+    return list_print(&l, request);
 }
 
 /*
@@ -111,7 +110,7 @@ print_queues(struct client *c, const char *path, int64_t limit)
  * is away is no failure after the first time.
  */
 static int
-watch_queues(struct client *c, const char *path, int64_t limit)
+watch_queues(struct client *c, const struct client_request *request, int64_t limit)
 {
     const struct timespec pause = {.tv_sec = WATCH_S};
     const bool clears = terminal_width(stdout) > 0 && !c->json;
@@ -122,7 +121,7 @@ watch_queues(struct client *c, const char *path, int64_t limit)
             (void)fputs("\033[H\033[J", stdout);
         else if (!first && !c->json)
             (void)putchar('\n');
-        status = print_queues(c, path, limit);
+        status = print_queues(c, request, limit);
         if (fflush(stdout) != 0 ||
             (status != COMMAND_GOOD && (first || status != COMMAND_UNAVAILABLE)))
             break;
@@ -135,31 +134,19 @@ static int
 run_queues(const struct command_args *args)
 {
     struct client *c = args->context;
-    const char *sort = args->values[QUEUES_SORT], *part = args->values[QUEUES_Q];
     const bool watch = args->values[QUEUES_WATCH] != NULL;
     int64_t limit = watch ? WATCH_LIMIT : INT32_MAX;
-    int status = COMMAND_FAILED;
-    const char *target;
-    struct buf path;
+    char page[24];
+    const struct client_request request = {.path = "/claimd/queues",
+                                           .query = {{"limit", page},
+                                                     {"sort", args->values[QUEUES_SORT]},
+                                                     {"q", args->values[QUEUES_Q]}}};
 
     if (!args_number(args, QUEUES_LIMIT, 1, INT32_MAX, &limit))
         return COMMAND_USAGE;
-    buf_init(&path, c->mem);
-    buf_printf(&path, "/claimd/queues?limit=%lld",
-               (long long)(limit < PAGE_MOST ? limit : PAGE_MOST));
-    if (sort != NULL) {
-        buf_str(&path, "&sort=");
-        client_add_encoded(&path, sort);
-    }
-    if (part != NULL) {
-        buf_str(&path, "&q=");
-        client_add_encoded(&path, part);
-    }
-    target = path_done(&path);
-    if (target != NULL)
-        status = watch ? watch_queues(c, target, limit) : print_queues(c, target, limit);
-    buf_fini(&path);
-    return status;
+    (void)snprintf(page, sizeof(page), "%lld",
+                   (long long)(limit < PAGE_MOST ? limit : PAGE_MOST));
+    return watch ? watch_queues(c, &request, limit) : print_queues(c, &request, limit);
 }
 
 const struct command client_queues = {

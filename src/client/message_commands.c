@@ -402,24 +402,26 @@ static int
 delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
             const char *claim)
 {
-    struct client_request request = {.path = "/v2", .queue = queue, .method = "DELETE"};
-    int status = COMMAND_FAILED;
-    struct buf below;
+    struct client_request request = {.path = "/v2",
+                                     .queue = queue,
+                                     .below = "/messages",
+                                     .query = {{"ids"}, {"claim_ids", claim}},
+                                     .method = "DELETE"};
+    struct buf list;
+    int status;
 
-    buf_init(&below, c->mem);
-    buf_str(&below, claim == NULL ? "/messages/" : "/messages?ids=");
-    for (size_t i = 0; i < count; i++) {
-        buf_str(&below, i == 0 ? "" : ",");
-        client_add_encoded(&below, ids[i]);
-    }
+    buf_init(&list, c->mem);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&list, "%s%s", i == 0 ? "" : ",", ids[i]);
+    buf_byte(&list, '\0');
     if (claim != NULL) {
-        buf_str(&below, "&claim_ids=");
-        client_add_encoded(&below, claim);
+        request.query[0].value = list.data;
+    } else {
+        request.below = "/messages/";
+        request.item = list.data;
     }
-    request.below = path_done(&below);
-    if (request.below != NULL)
-        status = client_call(c, &request);
-    buf_fini(&below);
+    status = list.failed ? command_no_memory() : client_call(c, &request);
+    buf_fini(&list);
     return status;
 }
 

@@ -144,17 +144,38 @@ add_headers(const struct client *c, const struct client_request *q,
            (!q->details || client_add_header(list, "Prefer: details"));
 }
 
-/* Writes the whole path, with a NUL. */
+static void
+add_encoded(struct buf *out, const char *text)
+{
+    char *encoded = curl_easy_escape(NULL, text, 0);
+
+    if (encoded != NULL)
+        buf_str(out, encoded);
+    else
+        out->failed = true;
+    curl_free(encoded);
+}
+
+/* Writes the whole path with its query, and a NUL. */
 static void
 write_path(struct buf *out, const struct client_request *q)
 {
+    const char *mark = "?";
+
     buf_str(out, q->path);
     if (q->queue != NULL) {
         buf_str(out, "/queues/");
-        client_add_encoded(out, q->queue);
+        add_encoded(out, q->queue);
         buf_str(out, q->below == NULL ? "" : q->below);
-        client_add_encoded(out, q->item == NULL ? "" : q->item);
+        add_encoded(out, q->item == NULL ? "" : q->item);
         buf_str(out, q->behind == NULL ? "" : q->behind);
+    }
+    for (size_t i = 0; i < sizeof(q->query) / sizeof(q->query[0]); i++) {
+        if (q->query[i].value == NULL)
+            continue;
+        buf_printf(out, "%s%s=", mark, q->query[i].name);
+        add_encoded(out, q->query[i].value);
+        mark = "&";
     }
     buf_byte(out, '\0');
 }
@@ -293,8 +314,9 @@ client_read_pages(struct client *c, const struct client_request *first, const ch
         status = client_send(c, &request);
         if (status != COMMAND_GOOD || !read_items(&c->response, name, each, ctx))
             return status;
-        request.path = client_next_page(c);
+        request.path = client_next_page(c); /* with its query */
         request.queue = NULL;
+        memset(request.query, 0, sizeof(request.query));
         /* A page that does not move on would be read forever. */
         if (request.path == NULL || strcmp(request.path, c->path.data) == 0)
             return status;

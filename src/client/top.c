@@ -125,27 +125,20 @@ note_next(struct top *t)
 static void
 request_list(struct top *t)
 {
-    struct client_request request = {.member = "queues"};
-    struct buf path;
+    char limit[24];
+    const char *filter = t->filter[0] == '\0' ? NULL : t->filter;
+    const struct client_request first = {
+        .path = "/claimd/queues",
+        .query = {{"limit", limit}, {"sort", top_sort_name(t->sort)}, {"q", filter}},
+        .member = "queues"};
+    const struct client_request next = {.path = t->page.data, .member = "queues"};
 
-    buf_init(&path, t->client->mem);
-    if (t->paging) {
-        buf_str(&path, t->page.data);
-    } else {
-        buf_printf(&path, "/claimd/queues?limit=%zu&sort=%s", rows_of_list(),
-                   top_sort_name(t->sort));
-        if (t->filter[0] != '\0') {
-            buf_str(&path, "&q=");
-            client_add_encoded(&path, t->filter);
-        }
-    }
-    request.path = path_done(&path);
-    if (request.path != NULL && top_send(t, &request)) {
-        if (!top_model_update(&t->model, t->client->response.document, now_ms() / 1000))
-            (void)snprintf(t->notice, sizeof(t->notice), "out of memory");
-        note_next(t);
-    }
-    buf_fini(&path);
+    (void)snprintf(limit, sizeof(limit), "%zu", rows_of_list());
+    if (!top_send(t, t->paging ? &next : &first))
+        return;
+    if (!top_model_update(&t->model, t->client->response.document, now_ms() / 1000))
+        (void)snprintf(t->notice, sizeof(t->notice), "out of memory");
+    note_next(t);
 }
 
 /*
