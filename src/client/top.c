@@ -6,17 +6,12 @@
  *
  * One thread requests what the screen shows once per interval, and handles keys in
  * between. A server that does not respond delays the keys by REQUEST_MS at most.
+ * top_view.h has the requests and the look of the views.
  */
 #include "client/command.h"
 #include "client/table.h"
-#include "client/text.h"
-#include "client/top_model.h"
+#include "client/top_view.h"
 
-#include "claimd/base/clock.h"
-#include "claimd/base/utf8.h"
-#include "claimd/json/string.h"
-
-#include <ncurses.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -26,408 +21,7 @@ enum { TOP_SORT, TOP_Q, TOP_INTERVAL };
 /* A signal that ends the screen; 0: none. */
 static volatile sig_atomic_t top_signal;
 
-enum {
-    REQUEST_MS = 2000,
-    HISTORY_S = 5,
-    HEAD_LINES = 3,
-    FOOT_LINES = 1,
-    KEY_ESCAPE = 27
-};
-enum { ROWS_MOST = 500, CLAIMS_MOST = 100, MESSAGES_MOST = 20, TEXT_CAP = 256 };
-
-enum top_view { VIEW_LIST, VIEW_QUEUE, VIEW_MESSAGE };
-
-struct top {
-    struct client *client;
-    struct top_model model;
-    enum top_view view;
-    enum top_sort sort;
-    char filter[65]; /* "": none */
-    struct buf next; /* path of the next page, with a NUL; empty: there is none */
-    bool paging;     /* the page is not the first one; `page` is its path */
-    struct buf page;
-    char notice[CLIENT_ERROR_CAP]; /* an error, or a result; "": none */
-    int64_t interval_ms;
-    bool quits;
-
-    /* The queue that QUEUE and MESSAGE show. Documents are owned; NULL: none. */
-    char project[TEXT_CAP], queue[TEXT_CAP];
-    json_t *claims, *messages, *history, *message;
-    size_t selected;   /* message */
-    int64_t history_s; /* time of the last request for the history */
-};
-
-static int64_t
-now_ms(void)
-{
-    return clock_stopwatch_ns() / 1000000;
-}
-
-/* ------------------------------------------------------------------ requests */
-
-/* Sends a request. Keeps the error as the notice. Returns true for a success. */
-static bool
-top_send(struct top *t, const struct client_request *request)
-{
-    const int status = client_send(t->client, request);
-
-    if (status != COMMAND_GOOD)
-        (void)snprintf(t->notice, sizeof(t->notice), "%s", t->client->response.error);
-    return status == COMMAND_GOOD;
-}
-
-/*
- * Requests a document about the queue with this member into *out. The old one stays if
- * there is no response.
- */
-static void
-request_document(struct top *t, const char *root, const char *below, const char *member,
-                 json_t **out)
-{
-    const struct client_request request = {.path = root,
-                                           .queue = t->queue,
-                                           .below = below,
-                                           .member = member,
-                                           .details = true,
-                                           .project =
-                                               t->project[0] == '\0' ? NULL : t->project};
-
-    if (top_send(t, &request)) {
-        json_decref(*out);
-        *out = json_incref(t->client->response.document);
-    } else if (t->client->response.status == 404) {
-        json_decref(*out);
-        *out = NULL;
-    }
-}
-
-static size_t
-rows_of_list(void)
-{
-    const int rows = LINES - HEAD_LINES - FOOT_LINES;
-
-    return rows < 1 ? 1 : rows > ROWS_MOST ? ROWS_MOST : (size_t)rows;
-}
-
-/* Notes the path of the next page. */
-static void
-note_next(struct top *t)
-{
-    const char *href = client_next_page(t->client);
-
-    buf_reset(&t->next, SIZE_MAX);
-    if (href != NULL) {
-        buf_str(&t->next, href);
-        buf_byte(&t->next, '\0');
-    }
-}
-
-static void
-request_list(struct top *t)
-{
-    char limit[24];
-    const char *filter = t->filter[0] == '\0' ? NULL : t->filter;
-    const struct client_request first = {
-        .path = "/claimd/queues",
-        .query = {{"limit", limit}, {"sort", top_sort_name(t->sort)}, {"q", filter}},
-        .member = "queues"};
-    const struct client_request next = {.path = t->page.data, .member = "queues"};
-
-    (void)snprintf(limit, sizeof(limit), "%zu", rows_of_list());
-    if (!top_send(t, t->paging ? &next : &first))
-        return;
-    if (!top_model_update(&t->model, t->client->response.document, now_ms() / 1000))
-        (void)snprintf(t->notice, sizeof(t->notice), "out of memory");
-    note_next(t);
-}
-
-/*
- * Requests the history of one queue of the list, if one has none yet. The server keeps
- * none of many queues, which is no error.
- */
-static void
-request_row_history(struct top *t)
-{
-    struct client_request request = {
-        .path = "/claimd", .below = "/history", .member = "samples"};
-    struct top_row *row = NULL;
-
-    for (size_t i = 0; i < t->model.count && row == NULL; i++)
-        if (!t->model.rows[i].asked_history)
-            row = &t->model.rows[i];
-    if (row == NULL)
-        return;
-    row->asked_history = true;
-    request.queue = top_row_text(row, "name");
-    request.project = top_row_text(row, "project");
-    if (client_send(t->client, &request) == COMMAND_GOOD)
-        top_row_add_history(row, t->client->response.document);
-}
-
-static const char *
-selected_message(const struct top *t)
-{
-    const json_t *list = json_object_get(t->messages, "messages");
-
-    return member_text(json_array_get(list, t->selected), "id");
-}
-
-static void
-request_message(struct top *t)
-{
-    const char *id = selected_message(t);
-    char behind[TEXT_CAP];
-
-    if (id == NULL)
-        return;
-    (void)snprintf(behind, sizeof(behind), "/messages/%.64s", id);
-    request_document(t, "/claimd", behind, "id", &t->message);
-}
-
-/* Requests what the screen shows. */
-static void
-request_view(struct top *t)
-{
-    t->notice[0] = '\0';
-    if (t->view == VIEW_MESSAGE)
-        request_message(t);
-    if (t->view == VIEW_LIST) {
-        request_list(t);
-        if (t->notice[0] == '\0')
-            request_row_history(t);
-    }
-    if (t->view != VIEW_QUEUE)
-        return;
-    request_document(t, "/claimd", "/claims?limit=100", "claims", &t->claims);
-    if (t->notice[0] == '\0')
-        request_document(
-            t, "/v2",
-            "/messages?echo=true&include_claimed=true&include_delayed=true&limit=20",
-            "messages", &t->messages);
-    if (t->notice[0] == '\0' && now_ms() / 1000 - t->history_s >= HISTORY_S) {
-        t->history_s = now_ms() / 1000;
-        request_document(t, "/claimd", "/history", "samples", &t->history);
-        if (t->history == NULL) /* the server shows others */
-            t->notice[0] = '\0';
-    }
-}
-
-/* ------------------------------------------------------------------ lines */
-
-static void
-put_bytes(struct top *t, int row, struct bytes text, attr_t attributes)
-{
-    struct buf line;
-
-    if (row < 0 || row >= LINES)
-        return;
-    buf_init(&line, t->client->mem);
-    text_fit(&line, text, (size_t)COLS, false);
-    (void)attrset((int)attributes);
-    if (!line.failed)
-        (void)mvaddnstr(row, 0, line.data, (int)line.len);
-    (void)attrset(A_NORMAL);
-    buf_fini(&line);
-}
-
-static void __attribute__((format(printf, 4, 5)))
-put_line(struct top *t, int row, attr_t attributes, const char *format, ...)
-{
-    char text[2048];
-    struct buf escaped;
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    buf_init(&escaped, t->client->mem);
-    utf8_escape(&escaped, bytes_str(text));
-    put_bytes(t, row, buf_view(&escaped), attributes);
-    buf_fini(&escaped);
-}
-
-/*
- * Puts the lines of a text at most till a row; the first one is a head, and `selected`
- * (from 0 on, behind the head) is marked. Returns the row behind.
- */
-static int
-put_lines(struct top *t, int row, int till, struct bytes text, size_t selected)
-{
-    for (size_t i = 0; text.len > 0 && row < till; i++, row++) {
-        const struct bytes line = bytes_cut(&text, '\n');
-
-        put_bytes(t, row, line,
-                  i == 0              ? A_BOLD | A_UNDERLINE
-                  : i == selected + 1 ? A_REVERSE
-                                      : A_NORMAL);
-    }
-    return row;
-}
-
-static void
-put_head(struct top *t, const char *what)
-{
-    (void)erase();
-    put_line(t, 0, A_BOLD, "%s  %s%s%s", what, t->client->web.url,
-             t->client->project == NULL ? "" : "  project ",
-             t->client->project == NULL ? "" : t->client->project);
-    if (t->notice[0] != '\0')
-        put_line(t, 1, A_REVERSE, "%s", t->notice);
-}
-
-/* ------------------------------------------------------------------ views */
-
-static void
-draw_list(struct top *t)
-{
-    struct buf text;
-
-    put_head(t, "claimd top");
-    if (t->notice[0] == '\0')
-        put_line(t, 1, A_NORMAL, "%lld queue%s  sort: %s%s%s%s",
-                 (long long)t->model.total, t->model.total == 1 ? "" : "s",
-                 top_sort_name(t->sort),
-                 t->filter[0] == '\0' ? "" : "  filter: ", t->filter,
-                 t->paging ? "  (Home: first page)" : "");
-    buf_init(&text, t->client->mem);
-    if (top_model_write(&t->model, t->client->project == NULL, (size_t)COLS, &text))
-        (void)put_lines(t, HEAD_LINES - 1, LINES - FOOT_LINES, buf_view(&text),
-                        t->model.selected);
-    else
-        put_line(t, HEAD_LINES - 1, A_NORMAL, "too narrow");
-    buf_fini(&text);
-    put_line(
-        t, LINES - 1, A_DIM,
-        "q quit  Enter details  s sort  / filter  p purge  r redrive  PgDn next page");
-}
-
-/* Puts one line of the history: a name, its last value, and a sparkline. */
-static void
-put_history(struct top *t, int row, const char *name, bool is_rate)
-{
-    const json_t *samples = json_object_get(t->history, "samples");
-    const size_t count = json_array_size(samples);
-    int64_t values[720];
-    size_t columns = COLS > 24 ? (size_t)COLS - 24 : 0, show;
-    int64_t last;
-    struct buf line;
-
-    columns = columns < COUNT_OF(values) ? columns : COUNT_OF(values);
-    show = count < columns ? count : columns;
-    for (size_t i = 0; i < show; i++)
-        values[i] = member_number(json_array_get(samples, count - show + i), name);
-    last = member_number(json_array_get(samples, count - 1),
-                         name); /* NULL without samples */
-    buf_init(&line, t->client->mem);
-    if (is_rate)
-        buf_printf(&line, "%-8s %7.1f/s  ", name, (double)last / (double)TOP_SAMPLE_S);
-    else
-        buf_printf(&line, "%-8s %7lld    ", name, (long long)last);
-    sparkline_write(&line, values, show);
-    put_bytes(t, row, buf_view(&line), A_NORMAL);
-    buf_fini(&line);
-}
-
-static void
-write_claims(const struct top *t, struct buf *out)
-{
-    static const struct table_column columns[] = {
-        {"claim", false, true, false, TABLE_MEMBER, "id"},
-        {"client", false, true, true, TABLE_MEMBER, "client"},
-        {"messages", true, false, true, TABLE_MEMBER, "messages"},
-        {"age", true, false, true, TABLE_TIME, "age"},
-        {"ends in", true, false, true, TABLE_TIME, "ttl_left"}};
-    const json_t *claims = json_object_get(t->claims, "claims"), *claim;
-    struct table table;
-    size_t i;
-
-    table_init(&table, t->client->mem, columns, COUNT_OF(columns));
-    json_array_foreach(claims, i, claim)
-    {
-        table_row(&table, claim, BYTES_NONE);
-    }
-    (void)table_write(&table, (size_t)COLS, out);
-    table_fini(&table);
-}
-
-static void
-write_messages(const struct top *t, struct buf *out)
-{
-    static const struct table_column columns[] = {
-        {"message", false, true, false, TABLE_MEMBER, "id"},
-        {"state", false, false, true, TABLE_MEMBER, "details.state"},
-        {"age", true, false, true, TABLE_TIME, "age"},
-        {"deliveries", true, false, true, TABLE_MEMBER, "details.delivery_count"},
-        {"body", false, true, true, TABLE_JSON, "body"},
-        {"last reason", false, true, true, TABLE_MEMBER, "details.last_reason"}};
-    const json_t *messages = json_object_get(t->messages, "messages"), *message;
-    struct table table;
-    size_t i;
-
-    table_init(&table, t->client->mem, columns, COUNT_OF(columns));
-    json_array_foreach(messages, i, message)
-    {
-        table_row(&table, message, BYTES_NONE);
-    }
-    (void)table_write(&table, (size_t)COLS, out);
-    table_fini(&table);
-}
-
-static void
-draw_queue(struct top *t)
-{
-    const int space = LINES - FOOT_LINES;
-    int row = HEAD_LINES - 1;
-    struct buf text;
-
-    put_head(t, t->queue);
-    if (t->notice[0] == '\0' && t->client->project == NULL)
-        put_line(t, 1, A_NORMAL, "project %s", t->project);
-    if (t->history != NULL) {
-        put_history(t, row, "ready", false);
-        put_history(t, row + 1, "posted", true);
-        put_history(t, row + 2, "deleted", true);
-        row += 3;
-    }
-    buf_init(&text, t->client->mem);
-    write_claims(t, &text);
-    row =
-        put_lines(t, row, row + (space - row) / 3 + 1, buf_view(&text), SIZE_MAX - 1) + 1;
-    buf_reset(&text, SIZE_MAX);
-    write_messages(t, &text);
-    (void)put_lines(t, row, space, buf_view(&text), t->selected);
-    buf_fini(&text);
-    put_line(t, LINES - 1, A_DIM,
-             "q quit  Esc back  Enter explain message  p purge  r redrive");
-}
-
-static void
-draw_message(struct top *t)
-{
-    int row = HEAD_LINES - 1;
-    struct buf text;
-
-    put_head(t, t->queue);
-    buf_init(&text, t->client->mem);
-    why_write(&text, t->message);
-    for (struct bytes rest = buf_view(&text); rest.len > 0 && row < LINES - FOOT_LINES;
-         row++)
-        put_bytes(t, row, bytes_cut(&rest, '\n'), A_NORMAL);
-    buf_fini(&text);
-    put_line(t, LINES - 1, A_DIM, "q quit  Esc back");
-}
-
-static void
-draw(struct top *t)
-{
-    if (t->view == VIEW_LIST)
-        draw_list(t);
-    else if (t->view == VIEW_QUEUE)
-        draw_queue(t);
-    else
-        draw_message(t);
-    (void)refresh();
-}
+enum { REQUEST_MS = 2000, KEY_ESCAPE = 27 };
 
 /* ------------------------------------------------------------------ changes */
 
@@ -437,7 +31,7 @@ confirm(struct top *t, const char *format, const char *name, int64_t number)
 {
     int key;
 
-    put_line(t, LINES - 1, A_REVERSE, format, (long long)number, name);
+    top_put_line(t, LINES - 1, A_REVERSE, format, (long long)number, name);
     (void)refresh();
     timeout(-1);
     key = getch();
@@ -498,7 +92,7 @@ redrive_queue(struct top *t, const struct top_row *row)
             return;
         last = member_number(t->client->response.document, "moved");
         moved += last;
-        put_line(t, LINES - 1, A_REVERSE, "%lld moved", (long long)moved);
+        top_put_line(t, LINES - 1, A_REVERSE, "%lld moved", (long long)moved);
         (void)refresh();
     }
     (void)snprintf(t->notice, sizeof(t->notice), "%lld dead letter%s of %s moved",
@@ -518,7 +112,7 @@ edit_filter(struct top *t)
     memcpy(text, t->filter, sizeof(text));
     timeout(-1);
     while (key != '\n' && key != KEY_ENTER) {
-        put_line(t, LINES - 1, A_REVERSE, "filter: %s_", text);
+        top_put_line(t, LINES - 1, A_REVERSE, "filter: %s_", text);
         (void)refresh();
         key = getch();
         if (key == KEY_ESCAPE || key == ERR)
@@ -530,17 +124,7 @@ edit_filter(struct top *t)
         text[len] = '\0';
     }
     memcpy(t->filter, text, sizeof(text));
-    t->paging = false;
-}
-
-static void
-drop_documents(struct top *t)
-{
-    json_decref(t->claims);
-    json_decref(t->messages);
-    json_decref(t->history);
-    json_decref(t->message);
-    t->claims = t->messages = t->history = t->message = NULL;
+    t->page[0] = '\0';
 }
 
 static void
@@ -550,30 +134,19 @@ open_queue(struct top *t)
 
     if (row == NULL)
         return;
-    drop_documents(t);
+    top_drop_documents(t);
     (void)snprintf(t->project, sizeof(t->project), "%s", top_row_text(row, "project"));
     (void)snprintf(t->queue, sizeof(t->queue), "%s", top_row_text(row, "name"));
     t->selected = 0;
-    t->history_s = now_ms() / 1000 - HISTORY_S;
+    t->history_s = top_now_ms() / 1000 - TOP_SAMPLE_S;
     t->view = VIEW_QUEUE;
-}
-
-static void
-turn_page(struct top *t)
-{
-    if (t->next.len == 0)
-        return;
-    buf_reset(&t->page, SIZE_MAX);
-    buf_bytes(&t->page, buf_view(&t->next));
-    t->paging = !t->page.failed;
-    t->model.selected = 0;
 }
 
 /* Handles a key of the list. Returns true if the server must be asked again. */
 static bool
 key_of_list(struct top *t, int key)
 {
-    const long rows = (long)rows_of_list();
+    const long rows = (long)top_list_rows();
 
     switch (key) {
     case KEY_UP:
@@ -589,17 +162,20 @@ key_of_list(struct top *t, int key)
         top_model_move(&t->model, rows);
         return false;
     case KEY_NPAGE:
-        turn_page(t);
+        if (t->next[0] != '\0') {
+            memcpy(t->page, t->next, sizeof(t->page));
+            t->model.selected = 0;
+        }
         return true;
     case KEY_PPAGE:
     case KEY_HOME:
     case 'g':
-        t->paging = false;
+        t->page[0] = '\0';
         top_model_move(&t->model, -rows);
         return true;
     case 's':
         t->sort = (t->sort + 1) % TOP_SORTS;
-        t->paging = false;
+        t->page[0] = '\0';
         return true;
     case '/':
         edit_filter(t);
@@ -631,7 +207,7 @@ key_of_queue(struct top *t, int key)
     case '\n':
     case KEY_ENTER:
     case KEY_RIGHT:
-        t->view = selected_message(t) == NULL ? VIEW_QUEUE : VIEW_MESSAGE;
+        t->view = top_selected_message(t) == NULL ? VIEW_QUEUE : VIEW_MESSAGE;
         return true;
     default:
         return false;
@@ -670,23 +246,23 @@ handle_key(struct top *t, int key)
 static void
 top_loop(struct top *t)
 {
-    int64_t next_ms = now_ms() + t->interval_ms;
+    int64_t next_ms = top_now_ms() + t->interval_ms;
 
     while (!t->quits && top_signal == 0) {
-        int64_t left_ms = next_ms - now_ms();
+        int64_t left_ms = next_ms - top_now_ms();
         int key;
 
-        draw(t);
+        top_draw(t);
         timeout(left_ms < 0 ? 0 : (int)left_ms);
         key = getch();
         if (key == ERR && left_ms > 0 &&
-            now_ms() < next_ms - 5) /* no terminal any more, or a signal */
+            top_now_ms() < next_ms - 5) /* no terminal any more, or a signal */
             t->quits = !isatty(STDIN_FILENO);
         if (key != ERR && key != KEY_RESIZE && handle_key(t, key))
-            next_ms = now_ms();
-        if (now_ms() >= next_ms) {
-            request_view(t);
-            next_ms = now_ms() + t->interval_ms;
+            next_ms = top_now_ms();
+        if (top_now_ms() >= next_ms) {
+            top_request(t);
+            next_ms = top_now_ms() + t->interval_ms;
         }
     }
 }
@@ -718,7 +294,7 @@ top_run(struct top *t)
     (void)noecho();
     (void)keypad(stdscr, TRUE);
     (void)curs_set(0);
-    request_view(t);
+    top_request(t);
     top_loop(t);
     (void)endwin();
     delscreen(screen);
@@ -775,12 +351,8 @@ run_top(const struct command_args *args)
         return status;
     t.interval_ms = interval_s * 1000;
     top_model_init(&t.model, c->mem);
-    buf_init(&t.next, c->mem);
-    buf_init(&t.page, c->mem);
     status = top_run(&t);
-    drop_documents(&t);
-    buf_fini(&t.page);
-    buf_fini(&t.next);
+    top_drop_documents(&t);
     top_model_fini(&t.model);
     return status;
 }
