@@ -1,14 +1,12 @@
 /*
- * claimd work: its options and their checks. work_options.h has them, and work_runner.h
- * the run.
+ * claimd work: its options and their checks. work_runner.h has the run.
  *
  * To follow a message, read work_claiming.c (claims, renews, finishes), work_attempt.c
  * (the attempt at a job), work_process.h and work_guard.h (the command), and
  * work_outcome.h and work_finish.h (the result).
  */
 #include "client/command.h"
-#include "client/work_options.h"
-#include "client/work_requests.h"
+#include "client/work_runner.h"
 
 enum {
     WORK_PARALLEL,

@@ -6,8 +6,6 @@
  */
 #include "client/work_runner.h"
 
-#include "client/work_requests.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -73,7 +71,7 @@ health_tick(struct runner *r)
     if (r->o->service == NULL || r->mode != MODE_RUN)
         return INT64_MAX;
     if (service_step(&r->service, r->now_ms, &next_ms) && r->health.handle == NULL &&
-        !request_health(&r->transfers, &r->health, r->o))
+        !request_health(r))
         health_fail(r, -1, "out of memory");
     health_report(r, before_ms, "");
     return next_ms;
@@ -269,7 +267,7 @@ job_start(struct runner *r, struct work_job *j)
     j->service.sent_ms = r->now_ms;
     if (r->o->command != NULL)
         error = command_start(r, j, deadline_s);
-    else if (!request_service(&r->transfers, j, r->o))
+    else if (!request_service(r, j))
         error = ENOMEM;
     else
         service_job_sent(&r->service, r->now_ms);

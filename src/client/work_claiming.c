@@ -5,7 +5,6 @@
 #include "client/work_runner.h"
 
 #include "client/work_finish.h"
-#include "client/work_requests.h"
 
 #include <stdio.h>
 
@@ -117,7 +116,7 @@ claim_tick(struct runner *r, struct work_claim *c, int64_t *next_ms)
             break;
         case LEASE_RENEW:
             lease_renewal_sent(&c->lease, r->now_ms);
-            if (!request_renewal(&r->transfers, c, r->server))
+            if (!request_renewal(r, c))
                 lease_renewal_failed(&c->lease, r->now_ms, 0);
             *next_ms = r->now_ms; /* look again */
             break;
@@ -135,8 +134,7 @@ claim_tick(struct runner *r, struct work_claim *c, int64_t *next_ms)
     for (size_t i = 0; i < c->count; i++)
         if (c->jobs[i].state == JOB_RUNNING)
             job_tick(r, &c->jobs[i], next_ms);
-    if (finish_is_due(c, r->now_ms, next_ms) &&
-        !request_finish(&r->transfers, c, r->server))
+    if (finish_is_due(c, r->now_ms, next_ms) && !request_finish(r, c))
         finish_retry(c, r->now_ms, 0, false);
 }
 
@@ -358,8 +356,7 @@ claiming_tick(struct runner *r)
     r->poll.sent_ms = r->now_ms;
     r->ready_since = false;
     r->limit = slots;
-    if (!request_claim(&r->transfers, &r->poll, r->server, r->o, slots,
-                       !r->o->exit_when_empty)) {
+    if (!request_claim(r)) {
         server_failed(r, "out of memory");
         claim_pause(r, 0);
         return r->claim_ms;

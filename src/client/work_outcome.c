@@ -2,6 +2,7 @@
 
 #include "claimd/json/string.h"
 #include "client/work_process.h"
+#include "client/work_url.h"
 
 #include <stdio.h>
 #include <strings.h>

@@ -32,7 +32,7 @@ enum outcome_kind {
  * Longest description of the end of an attempt, with a URL of SERVICE_NAME_MOST in it, in
  * bytes.
  */
-enum { WHAT_MOST = 319, SERVICE_NAME_MOST = 200 };
+enum { WHAT_MOST = 319 };
 
 struct job_outcome {
     enum outcome_kind kind;

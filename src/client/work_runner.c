@@ -1,7 +1,6 @@
 #include "client/work_runner.h"
 
 #include "claimd/json/scan.h"
-#include "client/work_requests.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * work_runner: the state of `claimd work`, which its parts share, its modes, and the
- * state of the server.
+ * work_runner: the options and the state of `claimd work`, which its parts share, its
+ * modes, and the state of the server.
  *
  *     RUN ----SIGUSR1----> QUIET     claims no more
  *      |                     |
@@ -25,8 +25,30 @@
 #include "claimd/base/supervisor.h"
 #include "client/client.h"
 #include "client/work_claim.h"
-#include "client/work_options.h"
 #include "client/work_service.h"
+#include "client/work_url.h"
+
+enum {
+    WORK_QUEUES_MOST = 32,
+    WORK_PARALLEL_MOST = 500,
+    WORK_LEASE_LEAST_S = 3,
+    WORK_LEASE_MOST_S = 43200
+};
+
+struct work_options {
+    const char *const *queues;
+    size_t queue_count;
+    char *const *command; /* its words, then NULL; NULL: `service` is set */
+    const char *service;  /* URL; NULL: `command` is set */
+    const char *health;   /* URL; NULL: without --health */
+    int64_t parallel, lease_s, wait_s, grace_s;
+    int64_t timeout_s, give_up_s, max_jobs; /* 0: no limit */
+    struct work_backoff backoff;
+    bool raw, exit_when_empty;
+};
+
+/* Runs the event loop until the end. Returns the exit status. */
+int work_run(const struct work_options *o, const struct client *server);
 
 /*
  * Milliseconds from SIGTERM to SIGKILL of a job when the runner stops, and then for the
@@ -130,6 +152,19 @@ bool claim_needs_retry(struct runner *r, const struct work_transfer *t);
 
 /* The server refuses a request for good: stops the runner. */
 void server_refused(struct runner *r, const struct work_transfer *t, const char *request);
+
+/*
+ * ------------------------------------------------------------------ requests
+ * (work_requests.c)
+ */
+
+/* Start a request. False without memory; then nothing was sent. */
+
+bool request_claim(struct runner *r); /* up to r->limit messages */
+bool request_renewal(struct runner *r, struct work_claim *c);
+bool request_finish(struct runner *r, struct work_claim *c); /* work_finish.h */
+bool request_service(struct runner *r, struct work_job *j);  /* the body of a job */
+bool request_health(struct runner *r);
 
 /*
  * ------------------------------------------------------------------ claims

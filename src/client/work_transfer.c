@@ -231,11 +231,12 @@ body_set(struct work_transfer *t)
 }
 
 bool
-transfer_start(struct work_transfers *all, struct work_transfer *t, int64_t timeout_ms)
+transfer_start(struct work_transfers *all, struct work_transfer *t, bool prepared,
+               int64_t timeout_ms)
 {
     CURL *h = t->handle;
 
-    if (!t->request.failed && client_add_header(&t->headers, "Expect:") &&
+    if (prepared && !t->request.failed && client_add_header(&t->headers, "Expect:") &&
         curl_easy_setopt(h, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK &&
         curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)timeout_ms) == CURLE_OK &&
         body_set(t) && curl_multi_add_handle(all->multi, h) == CURLM_OK)

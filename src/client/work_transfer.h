@@ -87,11 +87,11 @@ CURL *transfer_prepare(struct work_transfers *all, struct work_transfer *t);
 bool transfer_post_once(struct work_transfer *t);
 
 /*
- * Starts a prepared transfer: with a body if `request` is not empty. It may take
- * timeout_ms (0: no limit). False without memory; then it is reset.
+ * Starts a transfer: with a body if `request` is not empty. It may take timeout_ms (0: no
+ * limit). False without memory, or if it was not prepared; then it is reset.
  */
-bool
-transfer_start(struct work_transfers *all, struct work_transfer *t, int64_t timeout_ms);
+bool transfer_start(struct work_transfers *all, struct work_transfer *t, bool prepared,
+                    int64_t timeout_ms);
 
 /* Goes on with all transfers. */
 void transfers_perform(struct work_transfers *all);

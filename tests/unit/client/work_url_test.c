@@ -1,5 +1,6 @@
 /* The URL of `claimd work --http`, and Retry-After of its service. */
-#include "client/work_requests.h"
+#include "client/work_transfer.h"
+#include "client/work_url.h"
 
 #include "support/check_main.h"
 
