@@ -139,7 +139,9 @@ attempt_of(struct runner *r, const struct work_job *j)
                                 .random = random_u32(r),
                                 .stop = j->stop,
                                 .timeout_s = r->o->timeout_s,
-                                .backoff = &r->o->backoff};
+                                .backoff = &r->o->backoff,
+                                .service = r->service_name,
+                                .service_worked = r->service.worked};
 }
 
 static void
@@ -196,19 +198,8 @@ void
 service_ended(struct runner *r, struct work_job *j)
 {
     const struct job_attempt a = attempt_of(r, j);
-    const struct work_transfer *t = &j->service;
-    const struct service_end end = {.name = r->service_name,
-                                    .status = t->status,
-                                    .sent = t->sent,
-                                    .unusable = t->unusable,
-                                    .worked = r->service.worked,
-                                    .retry_after_s = t->retry_after_s,
-                                    .result = t->result,
-                                    .location = t->location,
-                                    .text = t->status == 0 ? bytes_str(t->error)
-                                                           : buf_view(&t->body)};
 
-    outcome_of_request(&j->outcome, &a, &end);
+    outcome_of_request(&j->outcome, &a, &j->service);
     health_learn(r, j);
     if (j->outcome.unsent)
         r->started--; /* it is no job of --max-jobs */

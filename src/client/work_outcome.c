@@ -146,11 +146,11 @@ outcome_of_command(struct job_outcome *o, const struct job_attempt *a, int statu
  * count.
  */
 static void
-outcome_away(struct job_outcome *o, const struct service_end *e, int64_t delay_s,
+outcome_away(struct job_outcome *o, const struct work_transfer *t, int64_t delay_s,
              struct bytes text)
 {
     o->kind = OUTCOME_AWAY;
-    o->unsent = !e->sent;
+    o->unsent = !t->sent;
     o->delay_s = delay_s;
     reason_write(o->reason, o->what, text);
 }
@@ -160,32 +160,12 @@ outcome_away(struct job_outcome *o, const struct service_end *e, int64_t delay_s
  * back.
  */
 static void
-outcome_unusable(struct job_outcome *o, const struct service_end *e, struct bytes text)
+outcome_unusable(struct job_outcome *o, const struct job_attempt *a,
+                 const struct work_transfer *t, struct bytes text)
 {
-    outcome_away(o, e, 0, text);
-    if (!e->worked)
+    outcome_away(o, t, 0, text);
+    if (!a->service_worked)
         o->kind = OUTCOME_BROKEN;
-}
-
-/* No response, and the request was not sent: the job did not run. */
-static void
-outcome_of_unsent(struct job_outcome *o, const struct service_end *e)
-{
-    (void)snprintf(o->what, sizeof(o->what), "cannot reach %.*s", SERVICE_NAME_MOST,
-                   e->name);
-    if (e->unusable)
-        outcome_unusable(o, e, e->text);
-    else
-        outcome_away(o, e, 0, e->text);
-}
-
-/* Retry-After, up to the limit of the pauses between attempts. -1: none. */
-static int64_t
-retry_after_clamp(const struct job_attempt *a, int64_t retry_after_s)
-{
-    const int64_t most_s = a->backoff->most_s;
-
-    return retry_after_s < most_s ? retry_after_s : most_s;
 }
 
 /*
@@ -203,38 +183,34 @@ outcome_doubt(struct job_outcome *o, const struct job_attempt *a)
         o->delay_s = pause_s;
 }
 
-static bool
-is_moved(long status)
-{
-    return status == 301 || status == 307 || status == 308;
-}
-
 static void
 outcome_of_status(struct job_outcome *o, const struct job_attempt *a,
-                  const struct service_end *e)
+                  const struct work_transfer *t)
 {
-    const int64_t after_s = retry_after_clamp(a, e->retry_after_s);
-    const bool is_success = e->status >= 200 && e->status < 300;
+    const int64_t most_s = a->backoff->most_s;
+    const int64_t after_s = t->retry_after_s < most_s ? t->retry_after_s : most_s;
+    const struct bytes text = buf_view(&t->body);
+    const bool is_success = t->status >= 200 && t->status < 300;
 
-    (void)snprintf(o->what, sizeof(o->what), "HTTP status %ld from %.*s", e->status,
-                   SERVICE_NAME_MOST, e->name);
-    if (e->status == HTTP_UNPROCESSABLE || strcasecmp(e->result, "dead-letter") == 0) {
+    (void)snprintf(o->what, sizeof(o->what), "HTTP status %ld from %.*s", t->status,
+                   SERVICE_NAME_MOST, a->service);
+    if (t->status == HTTP_UNPROCESSABLE || strcasecmp(t->result, "dead-letter") == 0) {
         o->kind = OUTCOME_DEAD_LETTER;
-        reason_write(o->reason, o->what, e->text);
-    } else if (is_success && e->result[0] == '\0') {
+        reason_write(o->reason, o->what, text);
+    } else if (is_success && t->result[0] == '\0') {
         o->kind = OUTCOME_DELETE;
     } else if (is_success) {
         (void)snprintf(o->what, sizeof(o->what), "Claimd-Result of %.*s is unknown",
-                       SERVICE_NAME_MOST, e->name);
-        outcome_retry(o, a, bytes_str(e->result));
-    } else if (e->status == HTTP_TOO_MANY || e->status == HTTP_UNAVAILABLE) {
-        outcome_away(o, e, after_s >= 0 ? after_s : backoff_s(a->backoff, 1, a->random),
-                     e->text);
-    } else if (is_moved(e->status)) {
-        outcome_unusable(o, e, bytes_str(e->location));
+                       SERVICE_NAME_MOST, a->service);
+        outcome_retry(o, a, bytes_str(t->result));
+    } else if (t->status == HTTP_TOO_MANY || t->status == HTTP_UNAVAILABLE) {
+        outcome_away(o, t, after_s >= 0 ? after_s : backoff_s(a->backoff, 1, a->random),
+                     text);
+    } else if (t->status == 301 || t->status == 307 || t->status == 308) {
+        outcome_unusable(o, a, t, bytes_str(t->location));
     } else {
-        outcome_retry(o, a, e->text);
-        if (e->status == HTTP_BAD_GATEWAY || e->status == HTTP_GATEWAY_TIMEOUT)
+        outcome_retry(o, a, text);
+        if (t->status == HTTP_BAD_GATEWAY || t->status == HTTP_GATEWAY_TIMEOUT)
             outcome_doubt(o, a);
         if (after_s >= 0)
             o->delay_s = after_s;
@@ -243,23 +219,28 @@ outcome_of_status(struct job_outcome *o, const struct job_attempt *a,
 
 void
 outcome_of_request(struct job_outcome *o, const struct job_attempt *a,
-                   const struct service_end *e)
+                   const struct work_transfer *t)
 {
     *o = (struct job_outcome){.kind = OUTCOME_DELETE};
-    if (a->stop == STOP_TIMEOUT && !e->sent) {
+    if (a->stop == STOP_TIMEOUT && !t->sent) {
         (void)snprintf(o->what, sizeof(o->what), "cannot reach %.*s within %lld s",
-                       SERVICE_NAME_MOST, e->name, (long long)a->timeout_s);
-        outcome_away(o, e, 0, BYTES_NONE);
-    } else if (outcome_of_stop(o, a, bytes_str(e->name))) {
+                       SERVICE_NAME_MOST, a->service, (long long)a->timeout_s);
+        outcome_away(o, t, 0, BYTES_NONE);
+    } else if (outcome_of_stop(o, a, bytes_str(a->service))) {
         return;
-    } else if (e->status != 0) {
-        outcome_of_status(o, a, e);
-    } else if (!e->sent) {
-        outcome_of_unsent(o, e);
+    } else if (t->status != 0) {
+        outcome_of_status(o, a, t);
+    } else if (!t->sent) { /* the job did not run */
+        (void)snprintf(o->what, sizeof(o->what), "cannot reach %.*s", SERVICE_NAME_MOST,
+                       a->service);
+        if (t->unusable)
+            outcome_unusable(o, a, t, bytes_str(t->error));
+        else
+            outcome_away(o, t, 0, bytes_str(t->error));
     } else {
         (void)snprintf(o->what, sizeof(o->what), "no response from %.*s",
-                       SERVICE_NAME_MOST, e->name);
-        outcome_retry(o, a, e->text);
+                       SERVICE_NAME_MOST, a->service);
+        outcome_retry(o, a, bytes_str(t->error));
         outcome_doubt(o, a);
         (void)snprintf(o->what, sizeof(o->what), "%.*s", WHAT_MOST, o->reason);
     }

@@ -5,7 +5,7 @@
 #ifndef CLIENT_WORK_OUTCOME_H
 #define CLIENT_WORK_OUTCOME_H
 
-#include "claimd/base/bytes.h"
+#include "client/work_transfer.h"
 
 /* Limit of a reason in the API, in bytes. */
 enum { REASON_MOST = 1024 };
@@ -84,6 +84,8 @@ struct job_attempt {
     enum attempt_stop stop;
     int64_t timeout_s;
     const struct work_backoff *backoff;
+    const char *service; /* as url_describe() writes its URL; "": a command */
+    bool service_worked; /* an earlier request had a response */
 };
 
 /*
@@ -93,21 +95,8 @@ struct job_attempt {
 void outcome_of_command(struct job_outcome *o, const struct job_attempt *a, int status,
                         struct bytes tail);
 
-/* The end of a request to a service. */
-struct service_end {
-    const char *name; /* URL of the service, as url_describe() writes it */
-    long status;      /* 0: there was no response, and `text` says why */
-    bool sent;        /* the service may have got the request */
-    bool unusable;    /* not sent, because of the URL or the certificate of the service */
-    bool worked;      /* an earlier request had a response */
-    int64_t retry_after_s; /* as in the response; -1: none */
-    const char *result;    /* header Claimd-Result; "": none */
-    const char *location;  /* header Location; "": none */
-    struct bytes text;     /* body of the response */
-};
-
 /* The outcome of a request to a service that has ended, or that the runner has ended. */
 void outcome_of_request(struct job_outcome *o, const struct job_attempt *a,
-                        const struct service_end *e);
+                        const struct work_transfer *t);
 
 #endif

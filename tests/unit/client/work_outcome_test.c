@@ -4,6 +4,7 @@
 #include "support/check_main.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct work_backoff usual = {1, 900};
@@ -28,35 +29,41 @@ command_ends(int status, enum attempt_stop stop, const char *tail)
 
 /* The end of a request to a service, of which the default is: sent, and no response. */
 static void
-service_ends(struct service_end end, enum attempt_stop stop)
+service_ends(struct work_transfer end, enum attempt_stop stop)
 {
-    const struct job_attempt a = {
-        .number = 3, .stop = stop, .timeout_s = 30, .backoff = &usual};
+    const struct job_attempt a = {.number = 3,
+                                  .stop = stop,
+                                  .timeout_s = 30,
+                                  .backoff = &usual,
+                                  .service = "http://s/x"};
 
-    end.name = "http://s/x";
-    end.result = end.result == NULL ? "" : end.result;
-    end.location = end.location == NULL ? "" : end.location;
     outcome_of_request(&outcome, &a, &end);
 }
 
 static void
 service_responds(long status, int64_t retry_after_s, const char *text)
 {
-    service_ends((struct service_end){.status = status,
-                                      .sent = true,
-                                      .retry_after_s = retry_after_s,
-                                      .text = bytes_str(text)},
-                 STOP_NONE);
+    char body[2 * REASON_MOST];
+    struct work_transfer end = {
+        .status = status, .sent = true, .retry_after_s = retry_after_s};
+
+    (void)snprintf(body, sizeof(body), "%s", text);
+    (void)snprintf(end.error, sizeof(end.error), "%.200s", text);
+    end.body = (struct buf){.data = body, .len = strlen(body)};
+    service_ends(end, STOP_NONE);
 }
 
 static void
 service_is_not_reached(bool unusable, bool worked, const char *why)
 {
-    service_ends((struct service_end){.unusable = unusable,
-                                      .worked = worked,
-                                      .retry_after_s = -1,
-                                      .text = bytes_str(why)},
-                 STOP_NONE);
+    const struct job_attempt a = {.number = 3,
+                                  .backoff = &usual,
+                                  .service = "http://s/x",
+                                  .service_worked = worked};
+    struct work_transfer end = {.unusable = unusable, .retry_after_s = -1};
+
+    (void)snprintf(end.error, sizeof(end.error), "%s", why);
+    outcome_of_request(&outcome, &a, &end);
 }
 
 TEST_CASE("backoff");
@@ -291,10 +298,10 @@ START_TEST(a_service_that_has_moved_is_a_broken_command)
     static const long statuses[] = {301, 307, 308};
 
     for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-        service_ends((struct service_end){.status = statuses[i],
-                                          .sent = true,
-                                          .retry_after_s = -1,
-                                          .location = "https://s/x"},
+        service_ends((struct work_transfer){.status = statuses[i],
+                                            .sent = true,
+                                            .retry_after_s = -1,
+                                            .location = "https://s/x"},
                      STOP_NONE);
         ck_assert_int_eq(outcome.kind, OUTCOME_BROKEN);
     }
@@ -308,10 +315,10 @@ START_TEST(a_service_can_dead_letter)
     ck_assert_int_eq(outcome.delay_s, 0);
     ck_assert_str_eq(outcome.reason, "HTTP status 422 from http://s/x: bad JSON");
     for (long status = 200; status < 600; status += 100) {
-        service_ends((struct service_end){.status = status,
-                                          .sent = true,
-                                          .retry_after_s = -1,
-                                          .result = "Dead-Letter"},
+        service_ends((struct work_transfer){.status = status,
+                                            .sent = true,
+                                            .retry_after_s = -1,
+                                            .result = "Dead-Letter"},
                      STOP_NONE);
         ck_assert_int_eq(outcome.kind, OUTCOME_DEAD_LETTER);
     }
@@ -320,7 +327,7 @@ START_TEST(a_service_can_dead_letter)
 START_TEST(an_unknown_result_header_does_not_delete)
 {
     service_ends(
-        (struct service_end){
+        (struct work_transfer){
             .status = 200, .sent = true, .retry_after_s = -1, .result = "deadletter"},
         STOP_NONE);
     ck_assert_int_eq(outcome.kind, OUTCOME_RETRY);
@@ -330,12 +337,12 @@ START_TEST(an_unknown_result_header_does_not_delete)
 
 START_TEST(a_timeout_counts_if_the_request_was_sent)
 {
-    service_ends((struct service_end){.sent = true, .retry_after_s = -1}, STOP_TIMEOUT);
+    service_ends((struct work_transfer){.sent = true, .retry_after_s = -1}, STOP_TIMEOUT);
     ck_assert_int_eq(outcome.kind, OUTCOME_RETRY);
     ck_assert_str_eq(outcome.reason, "timed out after 30 s: http://s/x");
-    service_ends((struct service_end){.retry_after_s = -1}, STOP_TIMEOUT);
+    service_ends((struct work_transfer){.retry_after_s = -1}, STOP_TIMEOUT);
     ck_assert_int_eq(outcome.kind, OUTCOME_AWAY);
     ck_assert_str_eq(outcome.reason, "cannot reach http://s/x within 30 s");
-    service_ends((struct service_end){.sent = true, .retry_after_s = -1}, STOP_RUNNER);
+    service_ends((struct work_transfer){.sent = true, .retry_after_s = -1}, STOP_RUNNER);
     ck_assert_int_eq(outcome.kind, OUTCOME_RELEASE);
 }
