@@ -19,44 +19,25 @@
 
 enum { RELEASE_DELAY, RELEASE_REASON };
 
-/* The texts and numbers of a release. */
-struct release_options {
-    const char *reason; /* NULL: none */
-    int64_t delay_s;    /* -1: none */
-};
-
+/* Adds a message to a request for finish. id: NULL: none. */
 static void
-add_release(struct buf *out, const struct release_options *r, const char *id)
+add_release(struct buf *out, const struct command_args *args, int64_t delay_s,
+            const char *id)
 {
+    if (id == NULL)
+        return;
     json_write_comma(out);
     buf_byte(out, '{');
     json_write_text(out, "id", bytes_str(id));
-    if (r->delay_s >= 0)
-        json_write_i64(out, "delay", r->delay_s);
-    json_write_text(out, "reason", bytes_str(r->reason));
+    if (delay_s >= 0)
+        json_write_i64(out, "delay", delay_s);
+    json_write_text(out, "reason", bytes_str(args->values[RELEASE_REASON]));
     buf_byte(out, '}');
 }
 
-/* Adds all messages of a document of a claim. */
-static void
-add_claimed(struct buf *out, const struct release_options *r, const json_t *claim)
-{
-    const json_t *messages = json_object_get(claim, "messages"), *message;
-    size_t i;
-
-    json_array_foreach(messages, i, message)
-    {
-        const char *id = member_text(message, "id");
-
-        if (id != NULL)
-            add_release(out, r, id);
-    }
-}
-
-/* Releases some messages by finish. Returns an exit status. */
+/* Releases the named messages, or all of the claim, by finish. Returns an exit status. */
 static int
-release_some(struct client *c, const struct command_args *args,
-             const struct release_options *r)
+release_some(struct client *c, const struct command_args *args, int64_t delay_s)
 {
     const struct client_request claim = {.path = "/v2",
                                          .queue = args->words[0],
@@ -71,15 +52,20 @@ release_some(struct client *c, const struct command_args *args,
                                     .method = "POST",
                                     .member = "results"};
     struct buf *body = client_body(c);
-    int status = args->count == 2 ? client_call(c, &claim) : COMMAND_GOOD;
+    const json_t *held = NULL;
+    int status = COMMAND_GOOD;
 
+    if (args->count == 2) {
+        status = client_call(c, &claim);
+        held = json_object_get(c->response.document, "messages");
+    }
     if (status != COMMAND_GOOD)
         return status;
     buf_str(body, "{\"release\":[");
     for (size_t i = 2; i < args->count; i++)
-        add_release(body, r, args->words[i]);
-    if (args->count == 2)
-        add_claimed(body, r, c->response.document);
+        add_release(body, args, delay_s, args->words[i]);
+    for (size_t i = 0; i < json_array_size(held); i++)
+        add_release(body, args, delay_s, member_text(json_array_get(held, i), "id"));
     buf_str(body, "]}");
     finish.body = buf_view(body);
     status = client_call(c, &finish);
@@ -90,18 +76,18 @@ static int
 run_release(const struct command_args *args)
 {
     struct client *c = args->context;
-    struct release_options r = {.reason = args->values[RELEASE_REASON], .delay_s = -1};
     const struct client_request request = {.path = "/v2",
                                            .queue = args->words[0],
                                            .below = "/claims/",
                                            .item = args->words[1],
                                            .method = "DELETE"};
+    int64_t delay_s = -1;
     int status;
 
-    if (!args_duration(args, RELEASE_DELAY, 0, INT32_MAX, &r.delay_s))
+    if (!args_duration(args, RELEASE_DELAY, 0, INT32_MAX, &delay_s))
         return COMMAND_USAGE;
-    if (args->count > 2 || r.reason != NULL || r.delay_s >= 0)
-        return release_some(c, args, &r);
+    if (args->count > 2 || args->values[RELEASE_REASON] != NULL || delay_s >= 0)
+        return release_some(c, args, delay_s);
     status = client_call(c, &request);
     return status == COMMAND_GOOD ? client_check_queue(c, args->words[0]) : status;
 }

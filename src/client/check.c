@@ -22,7 +22,13 @@ static const char *const level_names[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"
 
 enum { READY, OLDEST, DEAD, JOURNAL, VALUES };
 
-static const char *const value_names[VALUES] = {"ready", "oldest", "dead", "journal"};
+static const struct {
+    const char *name, *words;
+    const char *unit; /* for programs */
+} values[VALUES] = {[READY] = {"ready", "ready messages", ""},
+                    [OLDEST] = {"oldest", "oldest ready message", "s"},
+                    [DEAD] = {"dead", "dead letters", ""},
+                    [JOURNAL] = {"journal", "journal full", "%"}};
 
 static const char usual_warn[] = "oldest=5m,dead=1,journal=80";
 static const char usual_crit[] = "oldest=1h,journal=95";
@@ -54,15 +60,12 @@ read_limits(const struct check *k, const char *option, const char *text,
         limits[i] = NONE;
     while (rest.len > 0) {
         struct bytes value = bytes_cut(&rest, ','), name = bytes_cut(&value, '=');
-        char number[32];
         size_t i = 0;
 
-        while (i < VALUES && !bytes_equal_str(name, value_names[i]))
+        while (i < VALUES && !bytes_equal_str(name, values[i].name))
             i++;
-        (void)snprintf(number, sizeof(number), "%.*s", (int)(value.len & 0xff),
-                       bytes_present(value) ? value.data : "");
-        if (i < VALUES && value.len < sizeof(number) &&
-            (i == OLDEST ? duration_read(number, 0, INT32_MAX, &limits[i])
+        if (i < VALUES &&
+            (i == OLDEST ? duration_read(value, 0, INT32_MAX, &limits[i])
                          : bytes_to_i64(value, &limits[i]) && limits[i] >= 0))
             continue;
         (void)command_misused(k->args->name,
@@ -113,8 +116,6 @@ add_problem(struct check *k, enum level level)
 static void
 check_value(struct check *k, size_t which, int64_t value, const char *where)
 {
-    static const char *const words[VALUES] = {"ready messages ", "oldest ready message ",
-                                              "dead letters ", "journal full "};
     const enum level level = level_of(k, which, value);
 
     if (value > k->worst[which])
@@ -122,7 +123,7 @@ check_value(struct check *k, size_t which, int64_t value, const char *where)
     if (level == LEVEL_OK || !add_problem(k, level))
         return;
     utf8_escape(&k->text, bytes_str(where));
-    buf_str(&k->text, words[which]);
+    buf_printf(&k->text, "%s ", values[which].words);
     write_value(&k->text, which, value);
     buf_str(&k->text, " (limit ");
     write_value(&k->text, which, k->limits[level][which]);
@@ -258,14 +259,13 @@ write_limit(struct buf *out, int64_t limit)
 static void
 write_values(const struct check *k, struct buf *out)
 {
-    static const char *const units[VALUES] = {"", "s", "", "%"};
     const char *before = " | ";
 
     for (size_t i = 0; i < VALUES; i++) {
         if (k->worst[i] == NONE)
             continue;
-        buf_printf(out, "%s%s=%lld%s", before, value_names[i], (long long)k->worst[i],
-                   units[i]);
+        buf_printf(out, "%s%s=%lld%s", before, values[i].name, (long long)k->worst[i],
+                   values[i].unit);
         write_limit(out, k->limits[LEVEL_WARNING][i]);
         write_limit(out, k->limits[LEVEL_CRITICAL][i]);
         before = " ";
@@ -292,7 +292,7 @@ write_json(const struct check *k, struct buf *out)
     json_write_i64(out, "queues", k->queues);
     for (size_t i = 0; i < VALUES; i++)
         if (k->worst[i] != NONE)
-            json_write_i64(out, value_names[i], k->worst[i]);
+            json_write_i64(out, values[i].name, k->worst[i]);
     buf_byte(out, '}');
 }
 

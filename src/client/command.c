@@ -117,7 +117,7 @@ args_duration(const struct command_args *args, size_t option, int64_t least, int
 {
     const char *text = args->values[option];
 
-    if (text == NULL || duration_read(text, least, most, out))
+    if (text == NULL || duration_read(bytes_str(text), least, most, out))
         return true;
     (void)command_misused(
         args->name,

@@ -140,7 +140,7 @@ client_open(struct client *c, const struct command_args *args)
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
         return command_no_memory();
     if (given[CLIENT_TIMEOUT] != NULL &&
-        !duration_read(given[CLIENT_TIMEOUT], 1, TIMEOUT_MOST_S, &timeout_s))
+        !duration_read(bytes_str(given[CLIENT_TIMEOUT]), 1, TIMEOUT_MOST_S, &timeout_s))
         return command_fails(COMMAND_USAGE,
                              "--timeout: %.64s is no time. It must be 1s to 24h",
                              given[CLIENT_TIMEOUT]);

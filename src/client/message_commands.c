@@ -32,12 +32,14 @@ enum { BATCH_MESSAGES = 100, BATCH_BYTES = 200 * 1024, INPUT_PIECE = 64 * 1024 }
 /* Largest line of the input: no server accepts a larger post. */
 enum { LINE_MOST = 64 << 20 };
 
+static const char batch_begin[] = "{\"messages\":[";
+
 struct posting {
     struct client *client;
     const char *queue, *key;
     bool as_string;
     int64_t ttl_s, delay_s; /* -1: the default of the queue */
-    struct buf batch;       /* the messages, with commas in between */
+    struct buf *batch;      /* the body of the next request, without its end */
     size_t batched;
     int64_t batches, posted, read; /* requests; messages */
 };
@@ -74,7 +76,6 @@ post_batch(struct posting *p)
                                      .below = "/messages",
                                      .key = p->key,
                                      .member = "resources"};
-    struct buf *body = client_body(p->client);
     char key[160];
     int status;
 
@@ -84,10 +85,8 @@ post_batch(struct posting *p)
         (void)snprintf(key, sizeof(key), "%s-%lld", p->key, (long long)p->batches + 1);
         request.key = key;
     }
-    buf_str(body, "{\"messages\":[");
-    buf_bytes(body, buf_view(&p->batch));
-    buf_str(body, "]}");
-    request.body = buf_view(body);
+    buf_str(p->batch, "]}");
+    request.body = buf_view(p->batch);
     status = client_send(p->client, &request);
     if (status != COMMAND_GOOD)
         status =
@@ -102,7 +101,6 @@ post_batch(struct posting *p)
     p->posted += (int64_t)p->batched;
     p->batches++;
     p->batched = 0;
-    buf_reset(&p->batch, SIZE_MAX);
     return status;
 }
 
@@ -118,23 +116,24 @@ post_one(struct posting *p, struct bytes body)
                              "body %lld is not UTF-8. Encode it, for example with base64",
                              (long long)p->read);
     if (p->batched >= BATCH_MESSAGES ||
-        (p->batched > 0 && p->batch.len + body.len > BATCH_BYTES))
+        (p->batched > 0 && p->batch->len - strlen(batch_begin) + body.len > BATCH_BYTES))
         status = post_batch(p);
     if (status != COMMAND_GOOD)
         return status;
-    if (p->batched++ > 0)
-        buf_byte(&p->batch, ',');
-    buf_str(&p->batch, "{\"body\":");
+    if (p->batched++ == 0)
+        buf_str(client_body(p->client), batch_begin);
+    json_write_comma(p->batch);
+    buf_str(p->batch, "{\"body\":");
     if (p->as_string)
-        json_string_write(&p->batch, body);
+        json_string_write(p->batch, body);
     else
-        word_write_json(&p->batch, body);
+        word_write_json(p->batch, body);
     if (p->ttl_s >= 0)
-        buf_printf(&p->batch, ",\"ttl\":%lld", (long long)p->ttl_s);
+        buf_printf(p->batch, ",\"ttl\":%lld", (long long)p->ttl_s);
     if (p->delay_s >= 0)
-        buf_printf(&p->batch, ",\"delay\":%lld", (long long)p->delay_s);
-    buf_byte(&p->batch, '}');
-    return p->batch.failed ? command_no_memory() : COMMAND_GOOD;
+        buf_printf(p->batch, ",\"delay\":%lld", (long long)p->delay_s);
+    buf_byte(p->batch, '}');
+    return p->batch->failed ? command_no_memory() : COMMAND_GOOD;
 }
 
 /* Posts the whole lines of the input, and removes them. `last`: also the rest. */
@@ -210,7 +209,8 @@ run_post(const struct command_args *args)
                         .key = args->values[POST_KEY],
                         .as_string = args->values[POST_STRING] != NULL,
                         .ttl_s = -1,
-                        .delay_s = -1};
+                        .delay_s = -1,
+                        .batch = client_body(c)};
     const bool from_input =
         args->count == 1 || (args->count == 2 && args->before_dashes == 2 &&
                              strcmp(args->words[1], "-") == 0);
@@ -221,14 +221,12 @@ run_post(const struct command_args *args)
         return COMMAND_USAGE;
     if (p.key != NULL && strlen(p.key) > 128)
         return command_misused(args->name, "--key is longer than 128 characters");
-    buf_init(&p.batch, c->mem);
     if (from_input)
         status = post_input(&p);
     for (size_t i = 1; i < args->count && !from_input && status == COMMAND_GOOD; i++)
         status = post_one(&p, bytes_str(args->words[i]));
     if (status == COMMAND_GOOD)
         status = post_batch(&p);
-    buf_fini(&p.batch);
     return status;
 }
 

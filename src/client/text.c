@@ -127,22 +127,21 @@ duration_write(struct buf *out, int64_t seconds)
 }
 
 bool
-duration_read(const char *text, int64_t least, int64_t most, int64_t *seconds)
+duration_read(struct bytes text, int64_t least, int64_t most, int64_t *seconds)
 {
     static const struct {
         char name;
         int64_t seconds;
     } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    struct bytes number = bytes_str(text);
     int64_t unit = 1, value;
 
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && number.len > 1; i++)
-        if (number.data[number.len - 1] == units[i].name) {
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && text.len > 1; i++)
+        if (text.data[text.len - 1] == units[i].name) {
             unit = units[i].seconds;
-            number.len--;
+            text.len--;
             break;
         }
-    if (!bytes_to_i64(number, &value) || value < 0 || value > INT64_MAX / unit ||
+    if (!bytes_to_i64(text, &value) || value < 0 || value > INT64_MAX / unit ||
         value * unit < least || value * unit > most)
         return false;
     *seconds = value * unit;

@@ -43,6 +43,6 @@ void duration_write(struct buf *out, int64_t seconds);
  * Reads a whole number of seconds, or with one of the units s, m, h, d. False: it is
  * something else, or out of range.
  */
-bool duration_read(const char *text, int64_t least, int64_t most, int64_t *seconds);
+bool duration_read(struct bytes text, int64_t least, int64_t most, int64_t *seconds);
 
 #endif

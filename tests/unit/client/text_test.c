@@ -125,13 +125,13 @@ START_TEST(times_are_read_with_one_unit)
         "", "s", "-1", "1.5", "1 s", "1w", "5s5", "x", "99999999999999999d"};
     int64_t s = 0;
 
-    ck_assert(duration_read("90", 0, 1000, &s) && s == 90);
-    ck_assert(duration_read("90s", 0, 1000, &s) && s == 90);
-    ck_assert(duration_read("2m", 0, 1000, &s) && s == 120);
-    ck_assert(duration_read("1h", 0, 10000, &s) && s == 3600);
-    ck_assert(duration_read("2d", 0, 1000000, &s) && s == 172800);
-    ck_assert(!duration_read("2d", 0, 1000, &s));
-    ck_assert(!duration_read("0", 1, 1000, &s));
+    ck_assert(duration_read(bytes_str("90"), 0, 1000, &s) && s == 90);
+    ck_assert(duration_read(bytes_str("90s"), 0, 1000, &s) && s == 90);
+    ck_assert(duration_read(bytes_str("2m"), 0, 1000, &s) && s == 120);
+    ck_assert(duration_read(bytes_str("1h"), 0, 10000, &s) && s == 3600);
+    ck_assert(duration_read(bytes_str("2d"), 0, 1000000, &s) && s == 172800);
+    ck_assert(!duration_read(bytes_str("2d"), 0, 1000, &s));
+    ck_assert(!duration_read(bytes_str("0"), 1, 1000, &s));
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        ck_assert_msg(!duration_read(bad[i], 0, INT64_MAX, &s), "%s", bad[i]);
+        ck_assert_msg(!duration_read(bytes_str(bad[i]), 0, INT64_MAX, &s), "%s", bad[i]);
 }
