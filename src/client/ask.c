@@ -11,13 +11,6 @@
 
 enum { BAR_MOST = 40, NUMBERS = 32 };
 
-/* True if a person can respond: standard input and standard error are terminals. */
-static bool
-can_ask(void)
-{
-    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
-}
-
 /* Reads a line, and drops what does not fit. False at the end of the input. */
 static bool
 read_reply(char *out, int cap)
@@ -40,7 +33,7 @@ ask(const struct command_args *args, bool yes, const char *format, ...)
 
     if (yes)
         return COMMAND_GOOD;
-    if (!can_ask())
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return command_misused(args->name, "there is no terminal to ask on. Use --yes, "
                                            "or --dry-run to see what would happen");
     va_start(given, format);

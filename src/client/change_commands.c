@@ -112,30 +112,6 @@ const struct command client_release = {
 
 enum { PURGE_DRY_RUN, PURGE_YES };
 
-/* Counts the messages of a queue. Returns an exit status. */
-static int
-count_messages(struct client *c, const char *queue, int64_t *total)
-{
-    const struct client_request request = {
-        .path = "/v2", .queue = queue, .below = "/stats", .member = "messages"};
-    const int status = client_call(c, &request);
-
-    *total = member_number(json_object_get(c->response.document, "messages"), "total");
-    return status;
-}
-
-/* Prints the result for people or programs. */
-static void
-print_purged(const struct client *c, const char *queue, int64_t total, bool dry)
-{
-    if (c->json)
-        (void)printf("{\"%s\":%lld}\n", dry ? "would_delete" : "deleted",
-                     (long long)total);
-    else
-        (void)printf("%lld message%s of %s %s\n", (long long)total, total == 1 ? "" : "s",
-                     queue, dry ? "would be deleted" : "deleted");
-}
-
 static int
 run_purge(const struct command_args *args)
 {
@@ -143,10 +119,13 @@ run_purge(const struct command_args *args)
     static const char body[] = "{\"resource_types\": [\"messages\"]}";
     const bool dry = args->values[PURGE_DRY_RUN] != NULL;
     const char *queue = args->words[0];
-    const struct client_request request = {
+    const struct client_request stats = {
+        .path = "/v2", .queue = queue, .below = "/stats", .member = "messages"};
+    const struct client_request purge = {
         .path = "/v2", .queue = queue, .below = "/purge", .body = bytes_str(body)};
-    int64_t total = 0;
-    int status = count_messages(c, queue, &total);
+    int status = client_call(c, &stats);
+    const int64_t total =
+        member_number(json_object_get(c->response.document, "messages"), "total");
 
     if (status == COMMAND_GOOD && total == 0)
         status = client_check_queue(c, queue);
@@ -156,16 +135,20 @@ run_purge(const struct command_args *args)
             total == 1 ? "Delete %lld message of %s, also if a worker holds it?"
                        : "Delete all %lld messages of %s, also those that workers hold?",
             (long long)total, queue);
-    if (status != COMMAND_GOOD)
-        return status;
-    if (!dry) {
+    if (status == COMMAND_GOOD && !dry) {
         progress_show(0, total);
-        status = client_call(c, &request);
+        status = client_call(c, &purge);
         progress_end();
     }
-    if (status == COMMAND_GOOD)
-        print_purged(c, queue, total, dry);
-    return status;
+    if (status != COMMAND_GOOD)
+        return status;
+    if (c->json)
+        (void)printf("{\"%s\":%lld}\n", dry ? "would_delete" : "deleted",
+                     (long long)total);
+    else
+        (void)printf("%lld message%s of %s %s\n", (long long)total, total == 1 ? "" : "s",
+                     queue, dry ? "would be deleted" : "deleted");
+    return COMMAND_GOOD;
 }
 
 const struct command client_purge = {

@@ -82,20 +82,14 @@ static const struct command_program program = {
 
 /* ------------------------------------------------------------------ running */
 
-/* Makes the widths of characters those of UTF-8. The locale changes nothing else. */
-static void
-use_utf8(void)
-{
-    if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
-        (void)setlocale(LC_CTYPE, "C.UTF-8");
-}
-
 int
 client_main(char *const *argv)
 {
     const struct command_entry *entry = command_find(&program, argv[0]);
 
-    use_utf8();
+    /* Make the widths of characters those of UTF-8. The locale changes nothing else. */
+    if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        (void)setlocale(LC_CTYPE, "C.UTF-8");
     if (entry != NULL)
         return command_run(&program, entry, argv + 1);
     if (argv[0] == NULL || strcmp(argv[0], "tables") != 0)

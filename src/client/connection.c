@@ -72,16 +72,6 @@ read_token(struct client *c, const struct named_value *from)
     return COMMAND_GOOD;
 }
 
-static int
-check_url(const struct named_value *url)
-{
-    char why[SERVER_URL_WHY_CAP];
-
-    return server_url_check(url->value, why)
-               ? COMMAND_GOOD
-               : command_fails(COMMAND_USAGE, "%s: %s", url->from, why);
-}
-
 /* Checks a text that becomes the value of a header: it must not end the line. */
 static int
 check_header_value(const struct named_value *text)
@@ -117,6 +107,7 @@ client_open(struct client *c, const struct command_args *args)
         find_setting(given[CLIENT_TOKEN_FILE], "--token-file", "CLAIMD_TOKEN_FILE");
     const struct named_value id = find_setting(NULL, NULL, "CLAIMD_CLIENT_ID");
     int64_t timeout_s = TIMEOUT_S;
+    char why[SERVER_URL_WHY_CAP];
     int status;
 
     if (url.value == NULL)
@@ -145,9 +136,9 @@ client_open(struct client *c, const struct command_args *args)
                              "--timeout: %.64s is no time. It must be 1s to 24h",
                              given[CLIENT_TIMEOUT]);
     c->timeout_ms = (long)timeout_s * 1000;
-    status = check_url(&url);
-    if (status == COMMAND_GOOD)
-        status = check_header_value(&project);
+    if (!server_url_check(url.value, why))
+        return command_fails(COMMAND_USAGE, "%s: %s", url.from, why);
+    status = check_header_value(&project);
     if (status == COMMAND_GOOD)
         status = check_header_value(&id);
     if (status == COMMAND_GOOD && token_file.value != NULL)

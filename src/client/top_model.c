@@ -46,20 +46,16 @@ top_row_text(const struct top_row *row, const char *name)
     return text == NULL ? "" : text;
 }
 
-static bool
-is_same_queue(const struct top_row *a, const struct top_row *b)
-{
-    return strcmp(top_row_text(a, "name"), top_row_text(b, "name")) == 0 &&
-           strcmp(top_row_text(a, "project"), top_row_text(b, "project")) == 0;
-}
-
 /* Index of the row of the same queue; m->count: there is none. */
 static size_t
 find_row(const struct top_model *m, const struct top_row *row)
 {
     size_t i = 0;
 
-    while (i < m->count && !is_same_queue(&m->rows[i], row))
+    while (
+        i < m->count &&
+        (strcmp(top_row_text(&m->rows[i], "name"), top_row_text(row, "name")) != 0 ||
+         strcmp(top_row_text(&m->rows[i], "project"), top_row_text(row, "project")) != 0))
         i++;
     return i;
 }
@@ -162,29 +158,24 @@ static const struct table_column columns[] = {
     {"delayed", true, false, true, TABLE_MEMBER, "delayed"},
     {"again/s", true, false, true, TABLE_RATE, "rates.requeued"}};
 
-static void
-add_row(struct table *t, const struct top_row *row)
-{
-    struct buf line;
-
-    buf_init(&line, t->text.mem);
-    sparkline_write(&line, row->ready, row->samples);
-    table_row(t, row->queue, buf_view(&line));
-    buf_fini(&line);
-}
-
 bool
 top_model_write(const struct top_model *m, bool projects, size_t width, struct buf *out)
 {
     const size_t skip = projects ? 0 : 1;
     struct table table;
+    struct buf line;
     bool good;
 
     if (width < WIDTH_LEAST)
         return false;
     table_init(&table, m->mem, columns + skip, COUNT_OF(columns) - skip);
-    for (size_t i = 0; i < m->count; i++)
-        add_row(&table, &m->rows[i]);
+    buf_init(&line, m->mem);
+    for (size_t i = 0; i < m->count; i++) {
+        buf_reset(&line, SIZE_MAX);
+        sparkline_write(&line, m->rows[i].ready, m->rows[i].samples);
+        table_row(&table, m->rows[i].queue, buf_view(&line));
+    }
+    buf_fini(&line);
     good = table_write(&table, width, out);
     table_fini(&table);
     return good;

@@ -48,21 +48,21 @@ static void
 log_result(const struct work_job *j, enum finish_result result)
 {
     const struct job_outcome *o = &j->outcome;
-    const char *next = "The server did not confirm the result. It may run again";
+    static const char *const texts[] = {
+        [FINISH_DELETED] = "It is deleted",
+        [FINISH_RELEASED] = "It is ready for the next attempt",
+        [FINISH_DEAD_LETTERED] = "It is dead-lettered",
+        [FINISH_DONE] = "The server has the result",
+        [FINISH_NOT_HELD] =
+            "Its lease ended before the server got the result. It may run again",
+        [FINISH_UNKNOWN] = "The server did not confirm the result. It may run again"};
+    const char *next = texts[result];
     char in[64];
 
     if (result == FINISH_RELEASED && o->delay_s > 0) {
         (void)snprintf(in, sizeof(in), "The next attempt is in %lld s",
                        (long long)o->delay_s);
         next = in;
-    } else if (result == FINISH_RELEASED) {
-        next = "It is ready for the next attempt";
-    } else if (result == FINISH_DEAD_LETTERED) {
-        next = "It is dead-lettered";
-    } else if (result == FINISH_DONE) {
-        next = "The server has the result";
-    } else if (result == FINISH_NOT_HELD) {
-        next = "Its lease ended before the server got the result. It may run again";
     }
     work_log("job %.*s of %.*s %s in attempt %lld%s: %s. %s", (int)j->id.len, j->id.data,
              (int)j->claim->queue.len, j->claim->queue.data,
@@ -168,15 +168,6 @@ claims_tick(struct runner *r)
     return next_ms;
 }
 
-static void
-claim_renewed(struct work_claim *c)
-{
-    lease_renewed(&c->lease);
-    for (size_t i = 0; i < c->count; i++)
-        process_renew(&c->jobs[i].process, lease_term_ms(&c->lease),
-                      lease_kill_ms(&c->lease));
-}
-
 void
 read_renewal_response(struct runner *r, struct work_claim *c)
 {
@@ -193,7 +184,10 @@ read_renewal_response(struct runner *r, struct work_claim *c)
                              earlier(t->retry_after_s * 1000, c->lease.ttl_ms / 12));
     } else if (t->status == 204) {
         server_responded(r);
-        claim_renewed(c);
+        lease_renewed(&c->lease);
+        for (size_t i = 0; i < c->count; i++)
+            process_renew(&c->jobs[i].process, lease_term_ms(&c->lease),
+                          lease_kill_ms(&c->lease));
     } else {
         lease_refused(&c->lease);
         if (t->status != 404 && t->status != 409)
@@ -321,22 +315,15 @@ free_slots(const struct runner *r)
                                                       : service_limit(&r->service);
 }
 
-/*
- * True if --max-jobs have run. A job that never ran does not count, and that is known at
- * its end.
- */
-static bool
-all_ran(const struct runner *r)
-{
-    return r->o->max_jobs > 0 && r->started >= r->o->max_jobs && r->running == 0;
-}
-
 int64_t
 claiming_tick(struct runner *r)
 {
+    /* A job that never ran does not count, and that is known at its end. */
+    const bool all_ran =
+        r->o->max_jobs > 0 && r->started >= r->o->max_jobs && r->running == 0;
     size_t slots = free_slots(r), startable;
 
-    if ((r->mode < MODE_DRAIN && all_ran(r)) ||
+    if ((r->mode < MODE_DRAIN && all_ran) ||
         (r->mode == MODE_RUN && r->empty && r->claims == NULL))
         mode_enter(r, MODE_DRAIN);
     if (r->poll.handle != NULL) {

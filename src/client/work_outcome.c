@@ -49,12 +49,6 @@ backoff_s(const struct work_backoff *b, int64_t attempt, uint32_t random)
     return pause_s - (int64_t)random % (pause_s / 2 + 1);
 }
 
-static bool
-is_printable(unsigned char c)
-{
-    return (c >= ' ' && c != 0x7f) || c == '\n' || c == '\t';
-}
-
 void
 reason_write(char reason[REASON_MOST + 1], const char *words, struct bytes text)
 {
@@ -77,8 +71,9 @@ reason_write(char reason[REASON_MOST + 1], const char *words, struct bytes text)
     at = (const unsigned char *)text.data;
     for (end = at + text.len; at < end;) {
         const unsigned char *next = utf8_pass(at, end);
+        const bool is_control = (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f;
 
-        if (next == NULL || (next == at + 1 && !is_printable(*at))) {
+        if (next == NULL || is_control) {
             reason[len++] = '?';
             at++;
             continue;

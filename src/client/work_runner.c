@@ -376,12 +376,6 @@ give_up_tick(struct runner *r)
     return r->now_ms;
 }
 
-static bool
-is_over(const struct runner *r)
-{
-    return r->mode >= MODE_DRAIN && r->poll.handle == NULL && r->claims == NULL;
-}
-
 static void
 runner_loop(struct runner *r, struct curl_waitfd *fds)
 {
@@ -394,7 +388,7 @@ runner_loop(struct runner *r, struct curl_waitfd *fds)
         next_ms = earlier(next_ms, claims_tick(r));
         next_ms = earlier(next_ms, health_tick(r));
         next_ms = earlier(next_ms, claiming_tick(r));
-        if (is_over(r))
+        if (r->mode >= MODE_DRAIN && r->poll.handle == NULL && r->claims == NULL)
             return;
         if (r->mode >= MODE_STOP) {
             if (r->now_ms >= r->end_ms)

@@ -137,14 +137,6 @@ pid_most(void)
     return most > 0 && most < PID_MOST ? (pid_t)most : PID_MOST;
 }
 
-static bool
-has_children(void)
-{
-    siginfo_t info;
-
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
 static enum tree_state
 tree_state(const struct tree *t)
 {
@@ -155,7 +147,6 @@ enum tree_state
 tree_kill_by_number(tree_keep_fn *keep, const void *ctx)
 {
     struct tree t = {.keep = keep, .ctx = ctx};
-
     const pid_t most = pid_most();
 
     for (pid_t pid = 1; pid <= most; pid++)
@@ -167,9 +158,10 @@ enum tree_state
 tree_kill(tree_keep_fn *keep, const void *ctx)
 {
     struct tree t = {.keep = keep, .ctx = ctx};
+    siginfo_t info;
 
-    if (!has_children())
-        return TREE_EMPTY;
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return TREE_EMPTY; /* there are no children */
     listed_kill(&t);
     return t.any ? tree_state(&t) : tree_kill_by_number(keep, ctx);
 }
