@@ -39,17 +39,12 @@ add_release(struct buf *out, const struct command_args *args, int64_t delay_s,
 static int
 release_some(struct client *c, const struct command_args *args, int64_t delay_s)
 {
-    const struct client_request claim = {.path = "/v2",
-                                         .queue = args->words[0],
-                                         .below = "/claims/",
-                                         .item = args->words[1],
+    const struct client_request claim = {.path = "/v2/queues/%s/claims/%s",
+                                         .parts = {args->words[0], args->words[1]},
                                          .member = "messages"};
-    struct client_request finish = {.path = "/claimd",
-                                    .queue = args->words[0],
-                                    .below = "/claims/",
-                                    .item = args->words[1],
-                                    .behind = "/finish",
-                                    .method = "POST",
+    struct client_request finish = {.method = "POST",
+                                    .path = "/claimd/queues/%s/claims/%s/finish",
+                                    .parts = {args->words[0], args->words[1]},
                                     .member = "results"};
     struct buf *body = client_body(c);
     const json_t *held = NULL;
@@ -76,11 +71,9 @@ static int
 run_release(const struct command_args *args)
 {
     struct client *c = args->context;
-    const struct client_request request = {.path = "/v2",
-                                           .queue = args->words[0],
-                                           .below = "/claims/",
-                                           .item = args->words[1],
-                                           .method = "DELETE"};
+    const struct client_request request = {.method = "DELETE",
+                                           .path = "/v2/queues/%s/claims/%s",
+                                           .parts = {args->words[0], args->words[1]}};
     int64_t delay_s = -1;
     int status;
 
@@ -120,9 +113,9 @@ run_purge(const struct command_args *args)
     const bool dry = args->values[PURGE_DRY_RUN] != NULL;
     const char *queue = args->words[0];
     const struct client_request stats = {
-        .path = "/v2", .queue = queue, .below = "/stats", .member = "messages"};
+        .path = "/v2/queues/%s/stats", .parts = {queue}, .member = "messages"};
     const struct client_request purge = {
-        .path = "/v2", .queue = queue, .below = "/purge", .body = bytes_str(body)};
+        .path = "/v2/queues/%s/purge", .parts = {queue}, .body = bytes_str(body)};
     int status = client_call(c, &stats);
     const int64_t total =
         member_number(json_object_get(c->response.document, "messages"), "total");
@@ -174,9 +167,8 @@ enum { PAUSE_CLAIMS, PAUSE_POSTS };
 static int
 change_pause(struct client *c, const char *queue, const char *body)
 {
-    const struct client_request request = {.path = "/claimd",
-                                           .queue = queue,
-                                           .below = "/pause",
+    const struct client_request request = {.path = "/claimd/queues/%s/pause",
+                                           .parts = {queue},
                                            .body = bytes_str(body),
                                            .member = "claims"};
     const int status = client_call(c, &request);
@@ -300,7 +292,7 @@ static int
 redrive_slice(struct redrive_progress *r, int64_t limit, bool dry, int64_t *moved)
 {
     struct client_request request = {
-        .path = "/claimd", .queue = r->queue, .below = "/redrive", .member = "moved"};
+        .path = "/claimd/queues/%s/redrive", .parts = {r->queue}, .member = "moved"};
     struct buf *body = client_body(r->client);
     const json_t *document;
     int status;

@@ -88,17 +88,13 @@ bool client_header(CURL *handle, const char *name, char *out, size_t cap);
 
 /* ------------------------------------------------------------------ whole requests */
 
-/* Texts that become parts of the path or of the query are percent-encoded. */
 struct client_request {
-    const char *method; /* NULL: GET, or POST with a body */
-    const char *path;   /* with `queue`: "/v2" or "/claimd" */
-    const char *queue;  /* "/queues/QUEUE" and the next three follow; NULL: no more */
-    const char *below;  /* "/stats"; NULL: nothing. Likewise the others */
-    const char *item;   /* the name or id of an item, which becomes a part of the path */
-    const char *behind; /* the item: "/finish" */
+    const char *method;   /* NULL: GET, or POST with a body */
+    const char *path;     /* "/v2/queues/%s/claims/%s" */
+    const char *parts[2]; /* in place of each %s, percent-encoded; NULL: no more */
     struct {
-        const char *name, *value; /* value: NULL: not sent */
-    } query[3];
+        const char *name, *value; /* the value is encoded, too; NULL: not sent */
+    } query[4];
     struct bytes body;   /* JSON; absent: none */
     const char *type;    /* of the body; NULL: application/json */
     const char *key;     /* Idempotency-Key; NULL: none */

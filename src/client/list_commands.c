@@ -64,7 +64,7 @@ list_print(struct list_output *l, const struct client_request *request)
     if (status != COMMAND_GOOD)
         (void)command_fails(status, "%s", c->response.error);
     else if (l->left == most && l->may_be_gone)
-        status = client_check_queue(c, request->queue);
+        status = client_check_queue(c, request->parts[0]);
     if (status == COMMAND_GOOD)
         status = c->json ? print_json(&l->document) : table_print(&l->table);
     buf_fini(&l->document);
@@ -183,8 +183,8 @@ run_claims(const struct command_args *args)
         {"messages", true, false, false, TABLE_MEMBER, "messages"},
         {"age", true, false, false, TABLE_TIME, "age"},
         {"ends in", true, false, false, TABLE_TIME, "ttl_left"}};
-    const struct client_request request = {
-        .path = "/claimd", .queue = args->words[0], .below = "/claims?limit=1000"};
+    const struct client_request request = {.path = "/claimd/queues/%s/claims?limit=1000",
+                                           .parts = {args->words[0]}};
     struct list_output l = {.client = args->context,
                             .name = "claims",
                             .columns = columns,
@@ -221,44 +221,39 @@ static const struct table_column message_columns[] = {
     {"origin", false, true, true, TABLE_MEMBER, "details.origin_queue"},
     {"expires", false, false, true, TABLE_MEMBER, "details.expires_at"}};
 
-/* The parameters that let a listing show a state. NULL: there is no such state. */
-static const char *
-state_parameters(const char *state)
-{
-    if (state == NULL || strcmp(state, "all") == 0)
-        return "&include_claimed=true&include_delayed=true";
-    if (strcmp(state, "ready") == 0)
-        return "";
-    if (strcmp(state, "claimed") == 0)
-        return "&include_claimed=true";
-    return strcmp(state, "delayed") == 0 ? "&include_delayed=true" : NULL;
-}
-
 static int
 run_peek(const struct command_args *args)
 {
     const char *state = args->values[PEEK_STATE];
     const bool details = args->values[PEEK_DETAILS] != NULL;
-    char below[128];
+    const bool all = state == NULL || strcmp(state, "all") == 0;
+    const bool claimed = all || strcmp(state, "claimed") == 0;
+    const bool delayed = all || strcmp(state, "delayed") == 0;
+    char limit[24];
     const struct client_request request = {
-        .path = "/v2", .queue = args->words[0], .below = below, .details = true};
+        .path = "/v2/queues/%s/messages",
+        .parts = {args->words[0]},
+        .query = {{"echo", "true"},
+                  {"include_claimed", claimed ? "true" : NULL},
+                  {"include_delayed", delayed ? "true" : NULL},
+                  {"limit", limit}},
+        .details = true};
     struct list_output l = {.client = args->context,
                             .name = "messages",
                             .columns = message_columns,
                             .column_count =
                                 details ? COUNT_OF(message_columns) : COLUMNS_USUAL,
+                            .state = all ? NULL : state,
                             .left = PEEK_USUAL,
                             .may_be_gone = true};
 
     if (!args_number(args, PEEK_LIMIT, 1, INT32_MAX, &l.left))
         return COMMAND_USAGE;
-    if (state_parameters(state) == NULL)
+    if (!claimed && !delayed && strcmp(state, "ready") != 0)
         return command_misused(
             args->name, "--state is %.64s. It must be ready, delayed, claimed or all",
             state);
-    l.state = state == NULL || strcmp(state, "all") == 0 ? NULL : state;
-    (void)snprintf(below, sizeof(below), "/messages?echo=true%s&limit=%lld",
-                   state_parameters(state),
+    (void)snprintf(limit, sizeof(limit), "%lld",
                    (long long)(l.left < MESSAGES_PAGE ? l.left : MESSAGES_PAGE));
     return list_print(&l, &request);
 }
@@ -348,10 +343,8 @@ static int
 run_why(const struct command_args *args)
 {
     struct client *c = args->context;
-    const struct client_request request = {.path = "/claimd",
-                                           .queue = args->words[0],
-                                           .below = "/messages/",
-                                           .item = args->words[1],
+    const struct client_request request = {.path = "/claimd/queues/%s/messages/%s",
+                                           .parts = {args->words[0], args->words[1]},
                                            .member = "id"};
     const int status = client_send(c, &request);
     char error[CLIENT_ERROR_CAP];

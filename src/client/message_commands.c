@@ -71,9 +71,8 @@ print_posted(const struct posting *p)
 static int
 post_batch(struct posting *p)
 {
-    struct client_request request = {.path = "/v2",
-                                     .queue = p->queue,
-                                     .below = "/messages",
+    struct client_request request = {.path = "/v2/queues/%s/messages",
+                                     .parts = {p->queue},
                                      .key = p->key,
                                      .member = "resources"};
     char key[160];
@@ -327,10 +326,10 @@ static int
 run_claim(const struct command_args *args)
 {
     struct client *c = args->context;
-    char below[48];
-    struct client_request request = {.path = "/v2",
-                                     .queue = args->words[0],
-                                     .below = below,
+    char text[24];
+    struct client_request request = {.path = "/v2/queues/%s/claims",
+                                     .parts = {args->words[0]},
+                                     .query = {{"limit", text}},
                                      .member = "messages",
                                      .may_be_empty = true};
     int64_t limit = 1, ttl_s = -1, grace_s = -1, wait_s = 0;
@@ -343,7 +342,7 @@ run_claim(const struct command_args *args)
         !args_duration(args, CLAIM_GRACE, 0, INT32_MAX, &grace_s) ||
         !args_duration(args, CLAIM_WAIT, 0, WAIT_MOST_S, &wait_s))
         return COMMAND_USAGE;
-    (void)snprintf(below, sizeof(below), "/claims?limit=%lld", (long long)limit);
+    (void)snprintf(text, sizeof(text), "%lld", (long long)limit);
     buf_byte(body, '{');
     if (ttl_s >= 0)
         json_write_i64(body, "ttl", ttl_s);
@@ -400,11 +399,8 @@ static int
 delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
             const char *claim)
 {
-    struct client_request request = {.path = "/v2",
-                                     .queue = queue,
-                                     .below = "/messages",
-                                     .query = {{"ids"}, {"claim_ids", claim}},
-                                     .method = "DELETE"};
+    struct client_request request = {
+        .method = "DELETE", .parts = {queue}, .query = {{"ids"}, {"claim_ids", claim}}};
     struct buf list;
     int status;
 
@@ -412,11 +408,12 @@ delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
     for (size_t i = 0; i < count; i++)
         buf_printf(&list, "%s%s", i == 0 ? "" : ",", ids[i]);
     buf_byte(&list, '\0');
-    if (claim != NULL) {
-        request.query[0].value = list.data;
+    if (claim == NULL) {
+        request.path = "/v2/queues/%s/messages/%s";
+        request.parts[1] = list.data;
     } else {
-        request.below = "/messages/";
-        request.item = list.data;
+        request.path = "/v2/queues/%s/messages";
+        request.query[0].value = list.data;
     }
     status = list.failed ? command_no_memory() : client_call(c, &request);
     buf_fini(&list);

@@ -194,8 +194,10 @@ existing_check(const struct client *c, const char *queue, json_t *given,
 static int
 queue_put(struct client *c, const char *queue, bool *existed)
 {
-    const struct client_request request = {
-        .path = "/v2", .queue = queue, .method = "PUT", .body = buf_view(&c->body)};
+    const struct client_request request = {.method = "PUT",
+                                           .path = "/v2/queues/%s",
+                                           .parts = {queue},
+                                           .body = buf_view(&c->body)};
     int status;
 
     /* Warnings for a queue that exists are about settings that it may not have. */
@@ -214,7 +216,7 @@ run_create(const struct command_args *args)
     struct client *c = args->context;
     const char *queue = args->words[0];
     const struct client_request request = {
-        .path = "/v2", .queue = queue, .member = shown_always};
+        .path = "/v2/queues/%s", .parts = {queue}, .member = shown_always};
     int status = settings_check(args);
     json_t *given = NULL;
     bool existed = false;
@@ -294,9 +296,9 @@ run_set(const struct command_args *args)
 {
     struct client *c = args->context;
     struct client_request request = {
-        .path = "/v2",
-        .queue = args->words[0],
         .method = "PATCH",
+        .path = "/v2/queues/%s",
+        .parts = {args->words[0]},
         .type = "application/openstack-messaging-v2.0-json-patch",
         .member = shown_always};
     int status = settings_check(args);

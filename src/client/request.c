@@ -9,6 +9,7 @@
 
 #include "client/ask.h"
 
+#include "claimd/base/invariant.h"
 #include "claimd/base/server_url.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/tree.h"
@@ -160,16 +161,17 @@ add_encoded(struct buf *out, const char *text)
 static void
 write_path(struct buf *out, const struct client_request *q)
 {
-    const char *mark = "?";
+    const char *rest = q->path, *mark = "?";
 
-    buf_str(out, q->path);
-    if (q->queue != NULL) {
-        buf_str(out, "/queues/");
-        add_encoded(out, q->queue);
-        buf_str(out, q->below == NULL ? "" : q->below);
-        add_encoded(out, q->item == NULL ? "" : q->item);
-        buf_str(out, q->behind == NULL ? "" : q->behind);
+    for (size_t i = 0; i < 2 && q->parts[i] != NULL; i++) {
+        const char *place = strstr(rest, "%s");
+
+        ENSURE(place != NULL);
+        buf_add(out, rest, (size_t)(place - rest));
+        add_encoded(out, q->parts[i]);
+        rest = place + 2;
     }
+    buf_str(out, rest);
     for (size_t i = 0; i < sizeof(q->query) / sizeof(q->query[0]); i++) {
         if (q->query[i].value == NULL)
             continue;
@@ -236,10 +238,8 @@ client_call(struct client *c, const struct client_request *q)
 int
 client_check_queue(struct client *c, const char *queue)
 {
-    const struct client_request request = {.path = "/claimd",
-                                           .queue = queue,
-                                           .below = "/claims?limit=1",
-                                           .member = "claims"};
+    const struct client_request request = {
+        .path = "/claimd/queues/%s/claims?limit=1", .parts = {queue}, .member = "claims"};
 
     (void)client_send(c, &request);
     return c->response.status == 404
@@ -315,7 +315,7 @@ client_read_pages(struct client *c, const struct client_request *first, const ch
         if (status != COMMAND_GOOD || !read_items(&c->response, name, each, ctx))
             return status;
         request.path = client_next_page(c); /* with its query */
-        request.queue = NULL;
+        memset(request.parts, 0, sizeof(request.parts));
         memset(request.query, 0, sizeof(request.query));
         /* A page that does not move on would be read forever. */
         if (request.path == NULL || strcmp(request.path, c->path.data) == 0)

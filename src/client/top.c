@@ -46,9 +46,8 @@ purge_queue(struct top *t, const struct top_row *row)
                           member_number(row->queue, "delayed") +
                           member_number(row->queue, "claimed");
     const struct client_request request = {
-        .path = "/v2",
-        .queue = name,
-        .below = "/purge",
+        .path = "/v2/queues/%s/purge",
+        .parts = {name},
         .body = bytes_str("{\"resource_types\": [\"messages\"]}"),
         .project = top_row_text(row, "project")};
 
@@ -68,9 +67,8 @@ redrive_queue(struct top *t, const struct top_row *row)
     const int64_t count = member_number(row->queue, "dead_letters");
     const bool own = count > 0;
     const char *name = top_row_text(row, own ? "name" : "dead_letter_queue");
-    const struct client_request request = {.path = "/claimd",
-                                           .queue = name,
-                                           .below = "/redrive",
+    const struct client_request request = {.path = "/claimd/queues/%s/redrive",
+                                           .parts = {name},
                                            .body = bytes_str("{}"),
                                            .member = "moved",
                                            .project = top_row_text(row, "project")};

@@ -37,16 +37,15 @@ top_send(struct top *t, const struct client_request *request)
 }
 
 /*
- * Requests a document about the queue with this member into *out. The old one stays if
- * there is no response.
+ * Requests a document about the queue (id: NULL), or about a message, into *out. The old
+ * one stays if there is no response.
  */
 static void
-request_document(struct top *t, const char *root, const char *below, const char *member,
+request_document(struct top *t, const char *path, const char *id, const char *member,
                  json_t **out)
 {
-    const struct client_request request = {.path = root,
-                                           .queue = t->queue,
-                                           .below = below,
+    const struct client_request request = {.path = path,
+                                           .parts = {t->queue, id},
                                            .member = member,
                                            .details = true,
                                            .project =
@@ -76,8 +75,8 @@ top_list_rows(void)
 static void
 request_row_history(struct top *t)
 {
-    struct client_request request = {
-        .path = "/claimd", .below = "/history", .member = "samples"};
+    struct client_request request = {.path = "/claimd/queues/%s/history",
+                                     .member = "samples"};
     struct top_row *row = NULL;
 
     for (size_t i = 0; i < t->model.count && row == NULL; i++)
@@ -86,7 +85,7 @@ request_row_history(struct top *t)
     if (row == NULL)
         return;
     row->asked_history = true;
-    request.queue = top_row_text(row, "name");
+    request.parts[0] = top_row_text(row, "name");
     request.project = top_row_text(row, "project");
     if (client_send(t->client, &request) == COMMAND_GOOD)
         top_row_add_history(row, t->client->response.document);
@@ -129,16 +128,16 @@ request_queue(struct top *t)
 {
     const int64_t now_s = top_now_ms() / 1000;
 
-    request_document(t, "/claimd", "/claims?limit=100", "claims", &t->claims);
+    request_document(t, "/claimd/queues/%s/claims?limit=100", NULL, "claims", &t->claims);
     if (t->notice[0] == '\0')
-        request_document(
-            t, "/v2",
-            "/messages?echo=true&include_claimed=true&include_delayed=true&limit=20",
-            "messages", &t->messages);
+        request_document(t,
+                         "/v2/queues/%s/messages?echo=true&include_claimed=true"
+                         "&include_delayed=true&limit=20",
+                         NULL, "messages", &t->messages);
     if (t->notice[0] != '\0' || now_s - t->history_s < TOP_SAMPLE_S)
         return;
     t->history_s = now_s;
-    request_document(t, "/claimd", "/history", "samples", &t->history);
+    request_document(t, "/claimd/queues/%s/history", NULL, "samples", &t->history);
     if (t->history == NULL) /* the server shows others */
         t->notice[0] = '\0';
 }
@@ -147,12 +146,9 @@ static void
 request_message(struct top *t)
 {
     const char *id = top_selected_message(t);
-    char below[TOP_TEXT_CAP];
 
-    if (id == NULL)
-        return;
-    (void)snprintf(below, sizeof(below), "/messages/%.64s", id);
-    request_document(t, "/claimd", below, "id", &t->message);
+    if (id != NULL)
+        request_document(t, "/claimd/queues/%s/messages/%s", id, "id", &t->message);
 }
 
 void
