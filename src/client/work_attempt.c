@@ -102,7 +102,7 @@ read_health_response(struct runner *r)
             health_fail(r, t->retry_after_s, why);
         }
     }
-    transfer_reset(&r->transfers, t);
+    transfer_reset(r->multi, t);
 }
 
 /* ------------------------------------------------------------------ jobs */
@@ -203,7 +203,7 @@ service_ended(struct runner *r, struct work_job *j)
     health_learn(r, j);
     if (j->outcome.unsent)
         r->started--; /* it is no job of --max-jobs */
-    transfer_reset(&r->transfers, &j->service);
+    transfer_reset(r->multi, &j->service);
     job_ended(r, j);
 }
 

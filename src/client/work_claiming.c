@@ -141,8 +141,8 @@ claim_tick(struct runner *r, struct work_claim *c, int64_t *next_ms)
 static void
 claim_free(struct runner *r, struct work_claim *c)
 {
-    transfer_reset(&r->transfers, &c->renewal);
-    transfer_reset(&r->transfers, &c->finish);
+    transfer_reset(r->multi, &c->renewal);
+    transfer_reset(r->multi, &c->finish);
     work_claim_free(r->mem, c);
 }
 
@@ -193,7 +193,7 @@ read_renewal_response(struct runner *r, struct work_claim *c)
         if (t->status != 404 && t->status != 409)
             server_refused(r, t, "a renewal");
     }
-    transfer_reset(&r->transfers, &c->renewal);
+    transfer_reset(r->multi, &c->renewal);
 }
 
 void
@@ -223,7 +223,7 @@ read_finish_response(struct runner *r, struct work_claim *c)
         server_refused(r, t, "a finish request");
         finish_give_up(c, job_result_known, r);
     }
-    transfer_reset(&r->transfers, &c->finish);
+    transfer_reset(r->multi, &c->finish);
 }
 
 /* ------------------------------------------------------------------ claiming */
@@ -297,7 +297,7 @@ read_claim_response(struct runner *r)
         else
             r->pause_ms = 0;
     }
-    transfer_reset(&r->transfers, t);
+    transfer_reset(r->multi, t);
     r->poll_end_ms = INT64_MAX;
 }
 
@@ -329,7 +329,7 @@ claiming_tick(struct runner *r)
     if (r->poll.handle != NULL) {
         if (r->now_ms < r->poll_end_ms)
             return r->poll_end_ms;
-        transfer_reset(&r->transfers, &r->poll);
+        transfer_reset(r->multi, &r->poll);
         r->poll_end_ms = INT64_MAX;
     }
     if (slots == 0)
@@ -354,14 +354,14 @@ claiming_tick(struct runner *r)
 void
 claims_end(struct runner *r)
 {
-    transfer_reset(&r->transfers, &r->poll);
+    transfer_reset(r->multi, &r->poll);
     while (r->claims != NULL) {
         struct work_claim *c = r->claims;
 
         r->claims = c->next;
         for (size_t i = 0; i < c->count; i++) {
             process_end(&c->jobs[i].process);
-            transfer_reset(&r->transfers, &c->jobs[i].service);
+            transfer_reset(r->multi, &c->jobs[i].service);
         }
         finish_give_up(c, job_result_known, r);
         claim_free(r, c);

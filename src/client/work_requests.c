@@ -23,7 +23,7 @@ static bool
 server_prepare(struct runner *r, struct work_transfer *t, const char *method,
                const char *path)
 {
-    CURL *h = transfer_prepare(&r->transfers, t);
+    CURL *h = transfer_prepare(t);
 
     return h != NULL && web_client_set_target(&r->server->web, h, path) &&
            curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, method) == CURLE_OK &&
@@ -61,7 +61,7 @@ request_claim(struct runner *r)
                                            (long long)wait_s)
                        : client_add_header(&t->headers, "Prefer: details"));
     buf_fini(&path);
-    return transfer_start(&r->transfers, t, good, RESPONSE_MOST_MS + wait_s * 1000);
+    return transfer_start(r->multi, t, good, RESPONSE_MOST_MS + wait_s * 1000);
 }
 
 bool
@@ -71,7 +71,7 @@ request_renewal(struct runner *r, struct work_claim *c)
 
     t->body_most = FINISH_MOST_BYTES;
     buf_printf(&t->request, "{\"ttl\":%lld}", (long long)(c->lease.ttl_ms / 1000));
-    return transfer_start(&r->transfers, t, server_prepare(r, t, "PATCH", c->path),
+    return transfer_start(r->multi, t, server_prepare(r, t, "PATCH", c->path),
                           RESPONSE_MOST_MS);
 }
 
@@ -84,7 +84,7 @@ request_finish(struct runner *r, struct work_claim *c)
     t->body_most = FINISH_MOST_BYTES;
     (void)snprintf(path, sizeof(path), "/claimd%s/finish", c->path + strlen("/v2"));
     finish_write(c, &t->request);
-    return transfer_start(&r->transfers, t, server_prepare(r, t, "POST", path),
+    return transfer_start(r->multi, t, server_prepare(r, t, "POST", path),
                           RESPONSE_MOST_MS);
 }
 
@@ -92,9 +92,9 @@ request_finish(struct runner *r, struct work_claim *c)
 
 /* Prepares a request to the service. False without memory. */
 static bool
-service_prepare(struct runner *r, struct work_transfer *t, const char *url)
+service_prepare(struct work_transfer *t, const char *url)
 {
-    CURL *h = transfer_prepare(&r->transfers, t);
+    CURL *h = transfer_prepare(t);
 
     return h != NULL && curl_easy_setopt(h, CURLOPT_URL, url) == CURLE_OK &&
            curl_easy_setopt(h, CURLOPT_PROXY, "") == CURLE_OK;
@@ -115,7 +115,7 @@ request_service(struct runner *r, struct work_job *j)
     t->request.failed |= text.failed;
     buf_fini(&text);
     good =
-        service_prepare(r, t, r->o->service) && transfer_post_once(t) &&
+        service_prepare(t, r->o->service) && transfer_post_once(t) &&
         client_add_header(&t->headers, "Content-Type: %s",
                           text_only ? "text/plain; charset=utf-8" : "application/json") &&
         client_add_header(&t->headers, "Claimd-Queue: %.*s", (int)c->queue.len,
@@ -127,13 +127,13 @@ request_service(struct runner *r, struct work_job *j)
         client_add_header(&t->headers, "Claimd-Claim-Number: %s", c->number) &&
         client_add_header(&t->headers, "Claimd-Delivery-Count: %lld",
                           (long long)j->attempt);
-    return transfer_start(&r->transfers, t, good, 0);
+    return transfer_start(r->multi, t, good, 0);
 }
 
 bool
 request_health(struct runner *r)
 {
     r->health.body_most = 0;
-    return transfer_start(&r->transfers, &r->health,
-                          service_prepare(r, &r->health, r->o->health), RESPONSE_MOST_MS);
+    return transfer_start(r->multi, &r->health, service_prepare(&r->health, r->o->health),
+                          RESPONSE_MOST_MS);
 }

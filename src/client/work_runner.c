@@ -84,7 +84,7 @@ poll_end(struct runner *r)
     if (transfer_end_waiting(&r->poll))
         r->poll_end_ms = r->now_ms + POLL_END_MS;
     else
-        transfer_reset(&r->transfers, &r->poll);
+        transfer_reset(r->multi, &r->poll);
 }
 
 void
@@ -115,7 +115,7 @@ runner_hurry(struct runner *r)
     mode_enter(r, MODE_HURRY);
     r->stop_ms = r->now_ms;
     r->end_ms = r->now_ms + LAST_MS;
-    transfer_reset(&r->transfers, &r->poll);
+    transfer_reset(r->multi, &r->poll);
 }
 
 /* ------------------------------------------------------------------ the server */
@@ -330,9 +330,10 @@ transfers_read(struct runner *r)
 {
     struct work_transfer *t;
     bool any = false;
+    int running;
 
-    transfers_perform(&r->transfers);
-    for (; (t = transfers_next(&r->transfers)) != NULL; any = true) {
+    (void)curl_multi_perform(r->multi, &running);
+    for (; (t = transfers_next(r->multi)) != NULL; any = true) {
         switch (t->use) {
         case TRANSFER_CLAIM:
             read_claim_response(r);
@@ -400,7 +401,7 @@ runner_loop(struct runner *r, struct curl_waitfd *fds)
         next_ms = next_ms < r->now_ms ? 0 : next_ms - r->now_ms;
         if (r->running > 0)
             next_ms = earlier(next_ms, AWAKE_MS);
-        (void)curl_multi_poll(r->transfers.multi, fds, descriptors_list(r, fds),
+        (void)curl_multi_poll(r->multi, fds, descriptors_list(r, fds),
                               (int)earlier(next_ms, INT_MAX), NULL);
         descriptors_read(r, fds);
     }
@@ -409,12 +410,12 @@ runner_loop(struct runner *r, struct curl_waitfd *fds)
 static void
 runner_fini(struct runner *r)
 {
-    if (r->transfers.multi != NULL)
+    if (r->multi != NULL)
         claims_end(r);
     guards_fini(&r->guards);
-    if (r->transfers.multi != NULL) {
-        transfer_reset(&r->transfers, &r->health);
-        transfers_fini(&r->transfers);
+    if (r->multi != NULL) {
+        transfer_reset(r->multi, &r->health);
+        (void)curl_multi_cleanup(r->multi);
     }
     mem_free(r->mem, r->environment);
     if (r->signals >= 0)
@@ -476,7 +477,8 @@ work_run(const struct work_options *o, const struct client *server)
     entropy_init_system(&r.entropy);
     supervisor_init(&r.supervisor, getenv("NOTIFY_SOCKET"));
     if (r.mem == NULL || fds == NULL || !process_reserve_descriptors() ||
-        !signals_open(&r) || !commands_open(&r) || !transfers_init(&r.transfers, r.mem)) {
+        !signals_open(&r) || !commands_open(&r) ||
+        (r.multi = curl_multi_init()) == NULL) {
         work_log("cannot start: %s", errno == ENOSYS ? NO_SUBREAPERS : strerror(errno));
         r.status = COMMAND_FAILED;
     } else {

@@ -66,7 +66,7 @@ struct runner {
     struct supervisor supervisor;
     struct work_guards guards; /* of the commands. Zero with --http */
     char **environment; /* of the commands, without the variables of a job; owned */
-    struct work_transfers transfers;
+    CURLM *multi;       /* has all transfers under way, and their connections */
     struct work_transfer poll;   /* the request that claims */
     size_t limit;                /* of that request */
     struct work_service service; /* of --http */

@@ -18,53 +18,26 @@ transfer_init(struct work_transfer *t, struct mem *mem, enum transfer_use use,
     buf_init(&t->body, mem);
 }
 
-/*
- * Takes the handle from the transfer, which keeps its response. A handle without one is
- * not used again: it may remember that it should send its body anew, and
- * curl_easy_reset() does not end that.
- */
+/* Ends the handle of the transfer, which keeps its response. */
 static void
-handle_take(struct work_transfers *all, struct work_transfer *t)
+handle_end(CURLM *multi, struct work_transfer *t)
 {
     if (t->handle == NULL)
         return;
-    (void)curl_multi_remove_handle(all->multi, t->handle);
-    if (t->status != 0 && all->idle_count < TRANSFERS_IDLE)
-        all->idle[all->idle_count++] = t->handle;
-    else
-        curl_easy_cleanup(t->handle);
+    (void)curl_multi_remove_handle(multi, t->handle);
+    curl_easy_cleanup(t->handle); /* its connection stays in `multi` */
     t->handle = NULL;
     curl_slist_free_all(t->headers);
     t->headers = NULL;
 }
 
 void
-transfer_reset(struct work_transfers *all, struct work_transfer *t)
+transfer_reset(CURLM *multi, struct work_transfer *t)
 {
-    handle_take(all, t);
+    handle_end(multi, t);
     buf_fini(&t->request);
     buf_fini(&t->body);
-    transfer_init(t, all->mem, t->use, t->owner);
-}
-
-bool
-transfers_init(struct work_transfers *all, struct mem *mem)
-{
-    *all = (struct work_transfers){.mem = mem};
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return false;
-    all->multi = curl_multi_init();
-    return all->multi != NULL;
-}
-
-void
-transfers_fini(struct work_transfers *all)
-{
-    while (all->idle_count > 0)
-        curl_easy_cleanup(all->idle[--all->idle_count]);
-    if (all->multi != NULL)
-        (void)curl_multi_cleanup(all->multi);
-    curl_global_cleanup();
+    transfer_init(t, t->body.mem, t->use, t->owner);
 }
 
 /* ------------------------------------------------------------------ the response */
@@ -135,14 +108,13 @@ on_connected(void *ctx, char *remote, char *local, int remote_port, int local_po
 }
 
 CURL *
-transfer_prepare(struct work_transfers *all, struct work_transfer *t)
+transfer_prepare(struct work_transfer *t)
 {
-    CURL *h = all->idle_count > 0 ? all->idle[--all->idle_count] : curl_easy_init();
+    CURL *h = curl_easy_init();
 
     ENSURE(t->handle == NULL);
     if (h == NULL)
         return NULL;
-    curl_easy_reset(h);
     t->handle = h;
     t->status = 0;
     t->retry_after_s = -1;
@@ -231,29 +203,20 @@ body_set(struct work_transfer *t)
 }
 
 bool
-transfer_start(struct work_transfers *all, struct work_transfer *t, bool prepared,
-               int64_t timeout_ms)
+transfer_start(CURLM *multi, struct work_transfer *t, bool prepared, int64_t timeout_ms)
 {
     CURL *h = t->handle;
 
     if (prepared && !t->request.failed && client_add_header(&t->headers, "Expect:") &&
         curl_easy_setopt(h, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK &&
         curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)timeout_ms) == CURLE_OK &&
-        body_set(t) && curl_multi_add_handle(all->multi, h) == CURLM_OK)
+        body_set(t) && curl_multi_add_handle(multi, h) == CURLM_OK)
         return true;
-    transfer_reset(all, t);
+    transfer_reset(multi, t);
     return false;
 }
 
 /* ------------------------------------------------------------------ the loop */
-
-void
-transfers_perform(struct work_transfers *all)
-{
-    int running;
-
-    (void)curl_multi_perform(all->multi, &running);
-}
 
 /*
  * Errors that repeat until the URL, or the certificate of the other side, is another one.
@@ -286,7 +249,7 @@ transfer_fail(struct work_transfer *t, CURLcode code)
 }
 
 struct work_transfer *
-transfers_next(struct work_transfers *all)
+transfers_next(CURLM *multi)
 {
     struct work_transfer *t;
     CURLcode code;
@@ -294,7 +257,7 @@ transfers_next(struct work_transfers *all)
     int left;
 
     do
-        m = curl_multi_info_read(all->multi, &left);
+        m = curl_multi_info_read(multi, &left);
     while (m != NULL && m->msg != CURLMSG_DONE);
     if (m == NULL)
         return NULL;
@@ -304,7 +267,7 @@ transfers_next(struct work_transfers *all)
     read_headers(t);
     if (code != CURLE_OK || t->body.failed)
         transfer_fail(t, code);
-    handle_take(all, t);
+    handle_end(multi, t);
     return t;
 }
 

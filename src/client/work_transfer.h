@@ -5,8 +5,7 @@
  *                              |
  *                              +--> transfer_reset()
  *
- *   Memory   one handle of libcurl for each transfer under way. Finished ones are used
- *            again
+ *   Memory   one handle of libcurl for each transfer under way
  *   Threads  one
  */
 #ifndef CLIENT_WORK_TRANSFER_H
@@ -53,31 +52,13 @@ void transfer_init(struct work_transfer *t, struct mem *mem, enum transfer_use u
                    void *owner);
 
 /* Ends it, if it is under way, and forgets the response. Keeps no memory. */
-struct work_transfers;
-void transfer_reset(struct work_transfers *all, struct work_transfer *t);
-
-/* ------------------------------------------------------------------ all of them */
-
-enum { TRANSFERS_IDLE = 64 };
-
-struct work_transfers {
-    CURLM *multi;
-    struct mem *mem;
-    CURL *idle[TRANSFERS_IDLE]; /* handles that can be used again */
-    size_t idle_count;
-};
-
-/* False without memory. */
-bool transfers_init(struct work_transfers *all, struct mem *mem);
-
-/* Every transfer must have been reset. */
-void transfers_fini(struct work_transfers *all);
+void transfer_reset(CURLM *multi, struct work_transfer *t);
 
 /*
  * Gives t a handle with the options that all transfers share. The caller adds its own
  * (URL, method) and headers, and calls transfer_start(). NULL without memory.
  */
-CURL *transfer_prepare(struct work_transfers *all, struct work_transfer *t);
+CURL *transfer_prepare(struct work_transfer *t);
 
 /*
  * Sends the body with POST, also if it is empty, and never twice: libcurl repeats a
@@ -90,14 +71,11 @@ bool transfer_post_once(struct work_transfer *t);
  * Starts a transfer: with a body if `request` is not empty. It may take timeout_ms (0: no
  * limit). False without memory, or if it was not prepared; then it is reset.
  */
-bool transfer_start(struct work_transfers *all, struct work_transfer *t, bool prepared,
-                    int64_t timeout_ms);
-
-/* Goes on with all transfers. */
-void transfers_perform(struct work_transfers *all);
+bool
+transfer_start(CURLM *multi, struct work_transfer *t, bool prepared, int64_t timeout_ms);
 
 /* A transfer that has ended and is not under way any more; NULL: there is none. */
-struct work_transfer *transfers_next(struct work_transfers *all);
+struct work_transfer *transfers_next(CURLM *multi);
 
 /*
  * Closes the sending half of the connection, if it is not encrypted. claimd then ends the
