@@ -274,37 +274,30 @@ const struct command client_peek = {
 
 /* ------------------------------------------------------------------ why */
 
-/* Appends a line with a label and a value. */
-static void __attribute__((format(printf, 3, 4)))
-add_line(struct buf *out, const char *label, const char *format, ...)
+/* Appends a line with a label and a text. NULL: no line. */
+static void
+add_line(struct buf *out, const char *label, const char *text)
 {
-    char line[4096];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
+    if (text == NULL)
+        return;
     buf_printf(out, "%-13s ", label);
-    utf8_escape(out, bytes_str(line));
+    utf8_escape(out, bytes_str(text));
     buf_byte(out, '\n');
 }
 
 static void
 add_claim_lines(struct buf *out, const json_t *claim)
 {
-    const char *client = member_text(claim, "client"),
-               *ends = member_text(claim, "ends_at");
+    const char *id = member_text(claim, "id"), *client = member_text(claim, "client");
     const json_t *number = json_object_get(claim, "number");
 
     if (!json_is_object(claim))
         return;
-    add_line(out, "claim", "%s",
-             member_text(claim, "id") == NULL ? "" : member_text(claim, "id"));
-    add_line(out, "client", "%s", client == NULL ? "unknown since a restart" : client);
+    add_line(out, "claim", id == NULL ? "" : id);
+    add_line(out, "client", client == NULL ? "unknown since a restart" : client);
     if (json_is_integer(number))
-        add_line(out, "number", "%lld", (long long)json_integer_value(number));
-    if (ends != NULL)
-        add_line(out, "lease ends", "%s", ends);
+        buf_printf(out, "%-13s %lld\n", "number", (long long)json_integer_value(number));
+    add_line(out, "lease ends", member_text(claim, "ends_at"));
 }
 
 void
@@ -315,28 +308,22 @@ why_write(struct buf *out, const json_t *m)
         {"delayed until", "delayed_until"}, {"last reason", "last_reason"},
         {"last client", "last_client"},     {"released", "last_released_at"},
         {"origin", "origin_queue"},         {"dead since", "dead_lettered_at"}};
-    const json_t *most = json_object_get(m, "max_claim_count");
+    const int64_t most = member_number(m, "max_claim_count");
     const json_t *next = json_object_get(m, "next");
 
     if (m == NULL)
         return;
-    if (member_text(m, "state") != NULL)
-        add_line(out, "state", "%s", member_text(m, "state"));
+    add_line(out, "state", member_text(m, "state"));
     add_claim_lines(out, json_object_get(m, "claim"));
-    if (json_is_integer(most) && json_integer_value(most) > 0)
-        add_line(out, "deliveries", "%lld of %lld",
-                 (long long)json_integer_value(json_object_get(m, "delivery_count")),
-                 (long long)json_integer_value(most));
-    else
-        add_line(out, "deliveries", "%lld",
-                 (long long)json_integer_value(json_object_get(m, "delivery_count")));
+    buf_printf(out, "%-13s %lld", "deliveries",
+               (long long)member_number(m, "delivery_count"));
+    if (most > 0)
+        buf_printf(out, " of %lld", (long long)most);
+    buf_byte(out, '\n');
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        if (member_text(m, members[i][1]) != NULL)
-            add_line(out, members[i][0], "%s", member_text(m, members[i][1]));
-    if (member_text(next, "text") != NULL)
-        add_line(out, "next", "%s", member_text(next, "text"));
-    if (member_text(next, "at") != NULL)
-        add_line(out, "at", "%s", member_text(next, "at"));
+        add_line(out, members[i][0], member_text(m, members[i][1]));
+    add_line(out, "next", member_text(next, "text"));
+    add_line(out, "at", member_text(next, "at"));
 }
 
 static int
