@@ -2,7 +2,6 @@
 
 #include "claimd/base/command.h"
 #include "client/table.h"
-#include "client/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

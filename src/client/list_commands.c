@@ -15,7 +15,6 @@
 
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Items of a list, as a table or as a document. */
 struct list_output {

@@ -13,10 +13,8 @@
 #include "claimd/base/server_url.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/tree.h"
-#include "client/text.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 /* Larger than any response of claimd. */
 enum { RESPONSE_MOST = 64 << 20 };

@@ -4,7 +4,6 @@
 #include "claimd/base/utf8.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <wchar.h>
 
 /* Columns of the character at the begin, and its length in bytes. */

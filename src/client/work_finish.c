@@ -15,8 +15,8 @@ finish_is_due(const struct work_claim *c, int64_t now_ms, int64_t *next_ms)
         ended = c->jobs[i].state == JOB_ENDED;
     if (!ended || c->finish.handle != NULL)
         return false;
-    if (now_ms < c->finish_ms && c->finish_ms < *next_ms)
-        *next_ms = c->finish_ms;
+    if (now_ms < c->finish_ms)
+        *next_ms = earlier(*next_ms, c->finish_ms);
     return now_ms >= c->finish_ms;
 }
 
@@ -176,13 +176,10 @@ finish_retry(struct work_claim *c, int64_t now_ms, int64_t retry_after_ms, bool 
     const int64_t latest_ms = lease_end_ms(&c->lease) - c->lease.ttl_ms / LAST_RETRY_PART;
     int64_t due_ms;
 
-    c->pause_ms = c->pause_ms == 0                  ? PAUSE_MS
-                  : 2 * c->pause_ms < PAUSE_MOST_MS ? 2 * c->pause_ms
-                                                    : PAUSE_MOST_MS;
+    c->pause_ms = c->pause_ms == 0 ? PAUSE_MS : earlier(2 * c->pause_ms, PAUSE_MOST_MS);
     due_ms = now_ms + c->pause_ms;
     if (due_ms < now_ms + retry_after_ms && due_ms < latest_ms)
-        due_ms =
-            now_ms + retry_after_ms < latest_ms ? now_ms + retry_after_ms : latest_ms;
+        due_ms = earlier(now_ms + retry_after_ms, latest_ms);
     c->finish_ms = due_ms;
     for (size_t i = 0; i < c->count; i++) {
         if (c->jobs[i].state != JOB_FINISHING)

@@ -13,12 +13,6 @@ enum {
 };
 enum { REFUSED_MOST_MS = 5000 };
 
-static int64_t
-least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void
 lease_confirm(struct work_lease *l, int64_t sent_ms)
 {
@@ -50,7 +44,7 @@ static enum lease_step
 lease_lose(struct work_lease *l, int64_t now_ms, int64_t patience_ms, int64_t *next_ms)
 {
     l->lost = true;
-    l->kill_ms = least(now_ms + patience_ms, lease_kill_ms(l));
+    l->kill_ms = earlier(now_ms + patience_ms, lease_kill_ms(l));
     *next_ms = l->kill_ms;
     return LEASE_LOST;
 }
@@ -62,7 +56,7 @@ lease_step(struct work_lease *l, int64_t now_ms, int64_t *next_ms)
 
     if (l->refused) {
         l->refused = false;
-        return lease_lose(l, now_ms, least(l->ttl_ms / REFUSED_PART, REFUSED_MOST_MS),
+        return lease_lose(l, now_ms, earlier(l->ttl_ms / REFUSED_PART, REFUSED_MOST_MS),
                           next_ms);
     }
     if (l->lost) {
@@ -71,7 +65,7 @@ lease_step(struct work_lease *l, int64_t now_ms, int64_t *next_ms)
     }
     if (now_ms >= lost_ms)
         return lease_lose(l, now_ms, l->ttl_ms, next_ms);
-    *next_ms = l->renewing ? lost_ms : least(l->renew_ms, lost_ms);
+    *next_ms = l->renewing ? lost_ms : earlier(l->renew_ms, lost_ms);
     return !l->renewing && now_ms >= l->renew_ms ? LEASE_RENEW : LEASE_WAIT;
 }
 
@@ -95,7 +89,7 @@ lease_renewal_failed(struct work_lease *l, int64_t now_ms, int64_t retry_after_m
 {
     l->renewing = false;
     l->renew_ms = now_ms + (retry_after_ms > l->pause_ms ? retry_after_ms : l->pause_ms);
-    l->pause_ms = least(2 * l->pause_ms, l->ttl_ms / PAUSE_MOST_PART + 1);
+    l->pause_ms = earlier(2 * l->pause_ms, l->ttl_ms / PAUSE_MOST_PART + 1);
 }
 
 void

@@ -22,6 +22,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+static inline int64_t
+earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 struct work_lease {
     int64_t ttl_ms;
     int64_t start_ms; /* the last confirmed request was sent */

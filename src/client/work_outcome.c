@@ -1,6 +1,6 @@
 #include "client/work_outcome.h"
 
-#include "claimd/json/string.h"
+#include "claimd/base/utf8.h"
 #include "client/work_process.h"
 #include "client/work_url.h"
 

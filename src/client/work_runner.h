@@ -101,12 +101,6 @@ void log_job(const struct work_job *j, const char *text);
 
 uint32_t random_u32(struct runner *r);
 
-static inline int64_t
-earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A job has ended, so its message or one behind it may be ready. */
 static inline void
 more_may_be_ready(struct runner *r)
