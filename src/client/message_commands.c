@@ -399,8 +399,9 @@ static int
 delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
             const char *claim)
 {
-    struct client_request request = {
-        .method = "DELETE", .parts = {queue}, .query = {{"ids"}, {"claim_ids", claim}}};
+    struct client_request request = {.method = "DELETE",
+                                     .parts = {queue},
+                                     .query = {{"ids", NULL}, {"claim_ids", claim}}};
     struct buf list;
     int status;
 
