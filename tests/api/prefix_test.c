@@ -39,6 +39,8 @@ walk_close(struct walk *w)
     api_fixture_close(&w->f);
 }
 
+#define WALK_TEST(id, open) FIXTURE_TEST_AS(id, struct walk, w, open, walk_close(w))
+
 static void
 follow(struct walk *w, const char *link)
 {
@@ -123,93 +125,74 @@ walk_messages_and_claims(struct walk *w, const char *messages, const char *terms
 #define TERMS "{\"ttl\":60,\"grace\":60}"
 #define POSTS "{\"messages\":[{\"body\":1},{\"body\":2}]}"
 
-START_TEST(in_v2_every_link_can_be_followed)
+WALK_TEST(in_v2_every_link_can_be_followed, walk_open(w, "/v2/acme"))
 {
-    struct walk w;
-
-    walk_open(&w, "/v2/acme");
-    step(&w, "PUT", "/queues/q", NULL, 201);
-    walk_messages_and_claims(&w, POSTS, TERMS);
-    step(&w, "GET", "/queues/q", NULL, 200);
-    w.f.c.headers[API_HEADER_CONTENT_TYPE] =
+    step(w, "PUT", "/queues/q", NULL, 201);
+    walk_messages_and_claims(w, POSTS, TERMS);
+    step(w, "GET", "/queues/q", NULL, 200);
+    w->f.c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    step(&w, "PATCH", "/queues/q",
+    step(w, "PATCH", "/queues/q",
          "[{\"op\":\"add\",\"path\":\"/metadata/a\",\"value\":1}]", 200);
-    w.f.c.headers[API_HEADER_CONTENT_TYPE] = NULL;
-    step(&w, "DELETE", "/queues/q/messages?pop=1", NULL, 200);
-    step(&w, "POST", "/queues/q/purge", NULL, 204);
-    step(&w, "DELETE", "/queues/q", NULL, 204);
-    walk_close(&w);
+    w->f.c.headers[API_HEADER_CONTENT_TYPE] = NULL;
+    step(w, "DELETE", "/queues/q/messages?pop=1", NULL, 200);
+    step(w, "POST", "/queues/q/purge", NULL, 204);
+    step(w, "DELETE", "/queues/q", NULL, 204);
 }
 
-START_TEST(in_v1_1_every_link_can_be_followed)
+WALK_TEST(in_v1_1_every_link_can_be_followed, walk_open(w, "/v1.1/acme"))
 {
-    struct walk w;
-
-    walk_open(&w, "/v1.1/acme");
-    step(&w, "PUT", "/queues/q", NULL, 201);
-    walk_messages_and_claims(&w, POSTS, TERMS);
-    step(&w, "GET", "/queues/q", NULL, 200);
-    step(&w, "DELETE", "/queues/q/messages?pop=1", NULL, 200);
-    step(&w, "DELETE", "/queues/q", NULL, 204);
-    walk_close(&w);
+    step(w, "PUT", "/queues/q", NULL, 201);
+    walk_messages_and_claims(w, POSTS, TERMS);
+    step(w, "GET", "/queues/q", NULL, 200);
+    step(w, "DELETE", "/queues/q/messages?pop=1", NULL, 200);
+    step(w, "DELETE", "/queues/q", NULL, 204);
 }
 
-START_TEST(in_v1_every_link_can_be_followed)
+WALK_TEST(in_v1_every_link_can_be_followed, walk_open(w, "/v1/a%20b"))
 {
-    struct walk w;
-
-    walk_open(&w, "/v1/a%20b");
-    step(&w, "PUT", "/queues/q", NULL, 201);
-    walk_messages_and_claims(&w, "[{\"ttl\":60,\"body\":1},{\"ttl\":60,\"body\":2}]",
+    step(w, "PUT", "/queues/q", NULL, 201);
+    walk_messages_and_claims(w, "[{\"ttl\":60,\"body\":1},{\"ttl\":60,\"body\":2}]",
                              TERMS);
-    step(&w, "GET", "/queues/q", NULL, 204);
-    step(&w, "HEAD", "/queues/q", NULL, 204);
-    step(&w, "PUT", "/queues/q/metadata", "{\"a\":1}", 204);
-    step(&w, "GET", "/queues/q/metadata", NULL, 200);
-    step(&w, "GET", "/queues?limit=1&marker=q", NULL, 204);
-    ck_api(&w.f, "DELETE", "/v1/a%20b/queues/q", NULL, 204, NULL);
-    walk_close(&w);
+    step(w, "GET", "/queues/q", NULL, 204);
+    step(w, "HEAD", "/queues/q", NULL, 204);
+    step(w, "PUT", "/queues/q/metadata", "{\"a\":1}", 204);
+    step(w, "GET", "/queues/q/metadata", NULL, 200);
+    step(w, "GET", "/queues?limit=1&marker=q", NULL, 204);
+    ck_api(&w->f, "DELETE", "/v1/a%20b/queues/q", NULL, 204, NULL);
 }
 
-START_TEST(the_beginning_of_another_path_is_no_project)
+API_TEST(the_beginning_of_another_path_is_no_project)
 {
     static const char *const roots[] = {"v1", "v1.1", "v2", "claimd", "%76%32"};
     static const char *const versions[] = {"v1", "v1.1", "v2"};
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
         for (size_t v = 0; v < sizeof(versions) / sizeof(versions[0]); v++) {
-            ck_api(&f, "PUT", api_text(&f, "/%s/%s/queues/q", versions[v], roots[i]),
-                   NULL, 404, NULL);
-            ck_assert_ptr_nonnull(strstr(api_body(&f.c), "is no project. Leave"));
+            ck_api(f, "PUT", api_text(f, "/%s/%s/queues/q", versions[v], roots[i]), NULL,
+                   404, NULL);
+            ck_assert_ptr_nonnull(strstr(api_body(&f->c), "is no project. Leave"));
         }
-    f.c.headers[API_HEADER_PROJECT_ID] = "v2"; /* the header may name any project */
-    ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    ck_api(&f, "PUT", "/v2/v2.0/queues/q", NULL, 201, NULL);
-    api_fixture_close(&f);
+    f->c.headers[API_HEADER_PROJECT_ID] = "v2"; /* the header may name any project */
+    ck_api(f, "PUT", "/v2/queues/q", NULL, 201, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "PUT", "/v2/v2.0/queues/q", NULL, 201, NULL);
 }
 
-START_TEST(a_path_and_a_header_with_different_projects_are_refused)
+API_TEST(a_path_and_a_header_with_different_projects_are_refused)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_PROJECT_ID] = "other";
-    ck_api(&f, "PUT", "/v2/acme/queues/q", NULL, 400, "Invalid project identification");
+    f->c.headers[API_HEADER_PROJECT_ID] = "other";
+    ck_api(f, "PUT", "/v2/acme/queues/q", NULL, 400, "Invalid project identification");
     ck_assert_ptr_nonnull(
-        strstr(api_body(&f.c), "the path names the project \\\"acme\\\", and the header "
-                               "X-Project-ID names \\\"other\\\"."));
-    ck_api(&f, "PUT", "/v1/acme/queues/q", NULL, 400, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = "";
-    ck_api(&f, "PUT", "/v2/acme/queues/q", NULL, 400, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = "a b";
-    ck_api(&f, "PUT", "/v2/a%20b/queues/q", NULL, 201, NULL);
-    ck_api(&f, "GET", "/v2/queues?name=q", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_body(&f.c), "\"name\":\"q\""));
-    api_fixture_close(&f);
+        strstr(api_body(&f->c), "the path names the project \\\"acme\\\", and the header "
+                                "X-Project-ID names \\\"other\\\"."));
+    ck_api(f, "PUT", "/v1/acme/queues/q", NULL, 400, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = "";
+    ck_api(f, "PUT", "/v2/acme/queues/q", NULL, 400, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = "a b";
+    ck_api(f, "PUT", "/v2/a%20b/queues/q", NULL, 201, NULL);
+    ck_api(f, "GET", "/v2/queues?name=q", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"name\":\"q\""));
 }
 
 START_TEST(behind_a_proxy_every_link_has_the_prefix)
@@ -229,23 +212,20 @@ START_TEST(behind_a_proxy_every_link_has_the_prefix)
 
 /* The texts of links that are not below a version: to versions, and of claims and
  * finishes in /claimd. */
-START_TEST(behind_a_proxy_documents_have_the_prefix)
+WALK_TEST(behind_a_proxy_documents_have_the_prefix,
+          walk_open_behind(w, "/v2", "/mq", "/mq"))
 {
-    struct walk w;
-
-    walk_open_behind(&w, "/v2", "/mq", "/mq");
-    w.f.c.headers[API_HEADER_PROJECT_ID] = "p";
-    ck_api(&w.f, "GET", "/", NULL, 300, NULL);
-    ck_assert_ptr_nonnull(strstr(api_body(&w.f.c), "\"href\":\"/mq/v2/\""));
-    ck_api(&w.f, "GET", "/v2/", NULL, 200, NULL);
+    w->f.c.headers[API_HEADER_PROJECT_ID] = "p";
+    ck_api(&w->f, "GET", "/", NULL, 300, NULL);
+    ck_assert_ptr_nonnull(strstr(api_body(&w->f.c), "\"href\":\"/mq/v2/\""));
+    ck_api(&w->f, "GET", "/v2/", NULL, 200, NULL);
     ck_assert_ptr_nonnull(
-        strstr(api_body(&w.f.c), "\"href-template\":\"/mq/v2/queues/{queue_name}\""));
-    ck_api_header(&w.f, "Vary", "X-Forwarded-Prefix");
-    step(&w, "POST", "/queues/q/messages", POSTS, 201);
-    ck_api(&w.f, "POST", "/claimd/claims?queue=q", TERMS, 201, NULL);
+        strstr(api_body(&w->f.c), "\"href-template\":\"/mq/v2/queues/{queue_name}\""));
+    ck_api_header(&w->f, "Vary", "X-Forwarded-Prefix");
+    step(w, "POST", "/queues/q/messages", POSTS, 201);
+    ck_api(&w->f, "POST", "/claimd/claims?queue=q", TERMS, 201, NULL);
     ck_assert_ptr_nonnull(
-        strstr(api_body(&w.f.c), "\"href\":\"/mq/v2/queues/q/messages/"));
-    walk_close(&w);
+        strstr(api_body(&w->f.c), "\"href\":\"/mq/v2/queues/q/messages/"));
 }
 
 START_TEST(a_prefix_counts_only_if_it_is_valid_and_a_trusted_proxy_sent_it)
@@ -302,13 +282,9 @@ START_TEST(the_longest_links_fit_behind_the_longest_prefix)
     walk_close(&w);
 }
 
-START_TEST(nothing_of_it_is_seen_without_the_project)
+WALK_TEST(nothing_of_it_is_seen_without_the_project, walk_open(w, "/v1/acme"))
 {
-    struct walk w;
-
-    walk_open(&w, "/v1/acme");
-    step(&w, "PUT", "/queues/q", NULL, 201);
-    ck_api(&w.f, "HEAD", "/v1/queues/q", NULL, 404, NULL);
-    ck_api(&w.f, "HEAD", "/v1/other/queues/q", NULL, 404, NULL);
-    walk_close(&w);
+    step(w, "PUT", "/queues/q", NULL, 201);
+    ck_api(&w->f, "HEAD", "/v1/queues/q", NULL, 404, NULL);
+    ck_api(&w->f, "HEAD", "/v1/other/queues/q", NULL, 404, NULL);
 }

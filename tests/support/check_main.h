@@ -76,18 +76,21 @@ void test_note_line(const char *file, int line);
 void test_note_subject(const char *subject);
 #define FROM_LINE(call) (test_note_line(__FILE__, __LINE__), call)
 
-/* A test with a fixture `f`, which `open` makes before the test, and `close` frees after
- * it. The function behind the macro is the test. */
-#define FIXTURE_TEST(id, type, open, close)                                              \
-    static void id##_with(type *f);                                                      \
+/* A test with a fixture, a variable of this name, which `open` makes before the test, and
+ * `close` frees after it. The function behind the macro is the test. */
+#define FIXTURE_TEST_AS(id, type, name, open, close)                                     \
+    static void id##_with(type *name);                                                   \
     START_TEST(id)                                                                       \
     {                                                                                    \
-        type fixture, *f = &fixture;                                                     \
+        type fixture, *name = &fixture;                                                  \
                                                                                          \
         open;                                                                            \
-        id##_with(f);                                                                    \
+        id##_with(name);                                                                 \
         close;                                                                           \
     }                                                                                    \
-    static void id##_with(type *f)
+    static void id##_with(type *name)
+
+/* The same with the name `f`. */
+#define FIXTURE_TEST(id, type, open, close) FIXTURE_TEST_AS(id, type, f, open, close)
 
 #endif

@@ -40,6 +40,9 @@ fixture_close(struct fixture *f)
     (void)close(f->reader);
 }
 
+#define LOG_TEST_WITH(id, open) FIXTURE_TEST(id, struct fixture, open, fixture_close(f))
+#define LOG_TEST(id)            LOG_TEST_WITH(id, fixture_open(f, LOG_TEXT))
+
 /* The text written since the last call, as a string; "" if none. */
 static const char *
 line(struct fixture *f)
@@ -50,51 +53,38 @@ line(struct fixture *f)
     return f->text;
 }
 
-START_TEST(a_text_line_has_time_level_event_and_fields)
+LOG_TEST(a_text_line_has_time_level_event_and_fields)
 {
-    struct fixture f;
-
-    fixture_open(&f, LOG_TEXT);
-    log_event(&f.log, LOG_INFO, "listening", LOG_S("address", "127.0.0.1:8888"),
+    log_event(&f->log, LOG_INFO, "listening", LOG_S("address", "127.0.0.1:8888"),
               LOG_I("workers", 2), LOG_I("least", INT64_MIN));
-    ck_assert_str_eq(line(&f), "2023-11-14T22:13:20Z info listening "
-                               "address=127.0.0.1:8888 workers=2 "
-                               "least=-9223372036854775808\n");
-    log_write(&f.log, LOG_ERROR, "stopped", NULL, 0);
-    ck_assert_str_eq(line(&f), "2023-11-14T22:13:20Z error stopped\n");
-    fixture_close(&f);
+    ck_assert_str_eq(line(f), "2023-11-14T22:13:20Z info listening "
+                              "address=127.0.0.1:8888 workers=2 "
+                              "least=-9223372036854775808\n");
+    log_write(&f->log, LOG_ERROR, "stopped", NULL, 0);
+    ck_assert_str_eq(line(f), "2023-11-14T22:13:20Z error stopped\n");
 }
 
-START_TEST(a_json_line_is_an_object)
+LOG_TEST_WITH(a_json_line_is_an_object, fixture_open(f, LOG_JSON))
 {
-    struct fixture f;
-
-    fixture_open(&f, LOG_JSON);
-    log_event(&f.log, LOG_WARN, "slow", LOG_S("path", "/v2/\"q\"\\"), LOG_I("ms", 12));
-    ck_assert_str_eq(line(&f),
-                     "{\"time\": \"2023-11-14T22:13:20Z\", \"level\": \"warn\", "
-                     "\"event\": \"slow\", \"path\": \"/v2/\\\"q\\\"\\\\\", "
-                     "\"ms\": 12}\n");
-    fixture_close(&f);
+    log_event(&f->log, LOG_WARN, "slow", LOG_S("path", "/v2/\"q\"\\"), LOG_I("ms", 12));
+    ck_assert_str_eq(line(f), "{\"time\": \"2023-11-14T22:13:20Z\", \"level\": \"warn\", "
+                              "\"event\": \"slow\", \"path\": \"/v2/\\\"q\\\"\\\\\", "
+                              "\"ms\": 12}\n");
 }
 
-START_TEST(a_line_for_journald_begins_with_its_priority)
+LOG_TEST(a_line_for_journald_begins_with_its_priority)
 {
-    struct fixture f;
-
-    fixture_open(&f, LOG_TEXT);
-    f.log.priorities = true;
-    log_event(&f.log, LOG_WARN, "odd", LOG_I("port", 1));
-    ck_assert_str_eq(line(&f), "<4>2023-11-14T22:13:20Z warn odd port=1\n");
-    log_event(&f.log, LOG_ERROR, "bad", LOG_I("port", 1));
-    ck_assert_str_eq(line(&f), "<3>2023-11-14T22:13:20Z error bad port=1\n");
-    f.log.format = LOG_JSON;
-    log_event(&f.log, LOG_INFO, "good", LOG_I("port", 1));
-    ck_assert_ptr_eq(strstr(line(&f), "<6>{\"time\":"), f.text);
-    fixture_close(&f);
+    f->log.priorities = true;
+    log_event(&f->log, LOG_WARN, "odd", LOG_I("port", 1));
+    ck_assert_str_eq(line(f), "<4>2023-11-14T22:13:20Z warn odd port=1\n");
+    log_event(&f->log, LOG_ERROR, "bad", LOG_I("port", 1));
+    ck_assert_str_eq(line(f), "<3>2023-11-14T22:13:20Z error bad port=1\n");
+    f->log.format = LOG_JSON;
+    log_event(&f->log, LOG_INFO, "good", LOG_I("port", 1));
+    ck_assert_ptr_eq(strstr(line(f), "<6>{\"time\":"), f->text);
 }
 
-START_TEST(texts_that_could_be_misread_are_quoted_and_escaped)
+LOG_TEST(texts_that_could_be_misread_are_quoted_and_escaped)
 {
     static const struct {
         const char *text, *shown;
@@ -117,29 +107,21 @@ START_TEST(texts_that_could_be_misread_are_quoted_and_escaped)
         {"\xe2\x80\xae", "k=\"\\u202e\"\n"},     /* shows the rest backwards */
         {"plain-1.0/x", "k=plain-1.0/x\n"},
     };
-    struct fixture f;
 
-    fixture_open(&f, LOG_TEXT);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        log_event(&f.log, LOG_INFO, "e", LOG_S("k", rows[i].text));
-        ck_assert_str_eq(line(&f) + strlen("2023-11-14T22:13:20Z info e "),
-                         rows[i].shown);
+        log_event(&f->log, LOG_INFO, "e", LOG_S("k", rows[i].text));
+        ck_assert_str_eq(line(f) + strlen("2023-11-14T22:13:20Z info e "), rows[i].shown);
     }
-    fixture_close(&f);
 }
 
-START_TEST(lines_above_the_level_are_dropped)
+LOG_TEST(lines_above_the_level_are_dropped)
 {
-    struct fixture f;
-
-    fixture_open(&f, LOG_TEXT);
-    log_event(&f.log, LOG_DEBUG, "detail", LOG_I("n", 1));
-    ck_assert_str_eq(line(&f), "");
-    ck_assert(log_wants(&f.log, LOG_INFO));
-    ck_assert(!log_wants(&f.log, LOG_DEBUG));
+    log_event(&f->log, LOG_DEBUG, "detail", LOG_I("n", 1));
+    ck_assert_str_eq(line(f), "");
+    ck_assert(log_wants(&f->log, LOG_INFO));
+    ck_assert(!log_wants(&f->log, LOG_DEBUG));
     ck_assert(!log_wants(NULL, LOG_ERROR));
     log_event(NULL, LOG_ERROR, "nowhere", LOG_I("n", 1)); /* no log, no harm */
-    fixture_close(&f);
 }
 
 /* Decodes a line of JSON, and returns the text of its member k. */
@@ -159,7 +141,7 @@ decoded(struct fixture *f, struct bytes text)
     return copy;
 }
 
-START_TEST(texts_in_json_decode_to_what_they_were)
+LOG_TEST_WITH(texts_in_json_decode_to_what_they_were, fixture_open(f, LOG_JSON))
 {
     static const char *const same[] = {"B\xc3\xbcro-\xe6\x97\xa5\xe6\x9c\xac",
                                        "\xf0\x9f\x98\x80",
@@ -167,25 +149,20 @@ START_TEST(texts_in_json_decode_to_what_they_were)
                                        "\xe2\x80\xa8\xe2\x80\xa9",
                                        "\\x41 \\u0041 \"",
                                        "\xef\xbf\xbf"};
-    struct fixture f;
 
-    fixture_open(&f, LOG_JSON);
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
-        ck_assert_str_eq(decoded(&f, bytes_str(same[i])), same[i]);
-    ck_assert_str_eq(decoded(&f, bytes_str("B\xfcro")),
+        ck_assert_str_eq(decoded(f, bytes_str(same[i])), same[i]);
+    ck_assert_str_eq(decoded(f, bytes_str("B\xfcro")),
                      "B\\xfcro"); /* says that it is a byte */
-    ck_assert_str_eq(decoded(&f, bytes_str("\xed\xa0\x80")), "\\xed\\xa0\\x80");
-    log_event(&f.log, LOG_INFO, "e", LOG_B("k", bytes_of("a\0z", 3)));
-    ck_assert_ptr_nonnull(strstr(line(&f), "\"k\": \"a\\u0000z\"}"));
-    fixture_close(&f);
+    ck_assert_str_eq(decoded(f, bytes_str("\xed\xa0\x80")), "\\xed\\xa0\\x80");
+    log_event(&f->log, LOG_INFO, "e", LOG_B("k", bytes_of("a\0z", 3)));
+    ck_assert_ptr_nonnull(strstr(line(f), "\"k\": \"a\\u0000z\"}"));
 }
 
-START_TEST(a_text_is_cut_between_two_characters)
+LOG_TEST_WITH(a_text_is_cut_between_two_characters, fixture_open(f, LOG_JSON))
 {
     char text[520];
-    struct fixture f;
 
-    fixture_open(&f, LOG_JSON);
     for (size_t before = 508; before <= 512; before++) {
         const size_t shown = before + 4 <= 512 ? before + 4 : before;
 
@@ -194,9 +171,8 @@ START_TEST(a_text_is_cut_between_two_characters)
                "\xf0\x9f\x98\x80"
                "aaaa",
                8);
-        ck_assert_uint_eq(strlen(decoded(&f, bytes_of(text, before + 8))), shown);
+        ck_assert_uint_eq(strlen(decoded(f, bytes_of(text, before + 8))), shown);
     }
-    fixture_close(&f);
 }
 
 START_TEST(long_texts_are_cut)
@@ -229,13 +205,9 @@ START_TEST(a_line_that_grows_too_long_loses_fields_not_its_form)
     fixture_close(&f);
 }
 
-START_TEST(a_line_that_cannot_be_written_is_lost_without_harm)
+LOG_TEST(a_line_that_cannot_be_written_is_lost_without_harm)
 {
-    struct fixture f;
-
-    fixture_open(&f, LOG_TEXT);
-    f.log.fd = -1;
-    log_event(&f.log, LOG_INFO, "e", LOG_I("n", 1));
-    ck_assert_str_eq(line(&f), "");
-    fixture_close(&f);
+    f->log.fd = -1;
+    log_event(&f->log, LOG_INFO, "e", LOG_I("n", 1));
+    ck_assert_str_eq(line(f), "");
 }

@@ -68,6 +68,9 @@ fixture_close(struct fixture *f)
     ck_assert_int_eq(fclose(f->reader), 0);
 }
 
+#define WRITER_TEST(id)                                                                  \
+    FIXTURE_TEST(id, struct fixture, fixture_open(f), fixture_close(f))
+
 /* Waits for the next line; it is without its line feed. */
 static const char *
 next(struct fixture *f)
@@ -158,64 +161,55 @@ log_numbers(void *arg)
     return NULL;
 }
 
-START_TEST(lines_of_several_threads_do_not_mix)
+WRITER_TEST(lines_of_several_threads_do_not_mix)
 {
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
     int seen[1000] = {0}, n = -1;
-    struct fixture f;
 
-    fixture_open(&f);
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, log_numbers, &f), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, log_numbers, f), 0);
     for (int i = 0; i < THREADS * 1000; i++) {
-        ck_assert_msg(is_number(next(&f), &n), "%s", f.line);
+        ck_assert_msg(is_number(next(f), &n), "%s", f->line);
         ck_assert_int_lt(seen[n]++, THREADS);
         ck_assert(n == 0 || seen[n] <= seen[n - 1]); /* each thread's in its order */
     }
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-    fixture_close(&f);
 }
 
-START_TEST(logging_never_waits_and_missing_lines_are_counted_in_place)
+WRITER_TEST(logging_never_waits_and_missing_lines_are_counted_in_place)
 {
-    struct fixture f;
     int n = -1, kept = 0;
 
-    fixture_open(&f);
-    count(&f, 0, MANY); /* without a reader */
-    while (is_number(next(&f), &n))
+    count(f, 0, MANY); /* without a reader */
+    while (is_number(next(f), &n))
         ck_assert_int_eq(n, kept++);
-    ck_assert_msg(missing(f.line) == MANY - kept, "%d lines, then %s", kept, f.line);
+    ck_assert_msg(missing(f->line) == MANY - kept, "%d lines, then %s", kept, f->line);
     /* The buffer has space for about LOG_WRITER_CAPACITY bytes, and there was the
      * pipe's. */
     ck_assert_int_gt(kept, LOG_WRITER_CAPACITY / 64);
     ck_assert_int_lt(kept, MANY);
-    count(&f, MANY, MANY + 2);
+    count(f, MANY, MANY + 2);
     for (int i = 0; i < 2; i++) {
-        ck_assert_msg(is_number(next(&f), &n), "%s", f.line);
+        ck_assert_msg(is_number(next(f), &n), "%s", f->line);
         ck_assert_int_eq(n, MANY + i);
     }
-    fixture_close(&f);
 }
 
-START_TEST(the_count_is_written_whatever_the_level)
+WRITER_TEST(the_count_is_written_whatever_the_level)
 {
-    struct fixture f;
     int n = -1;
 
-    fixture_open(&f);
-    ck_assert(log_writer_end(&f.log, -1));
-    f.log.level = LOG_ERROR;
-    ck_assert_int_eq(log_writer_start(&f.log), ST_OK);
+    ck_assert(log_writer_end(&f->log, -1));
+    f->log.level = LOG_ERROR;
+    ck_assert_int_eq(log_writer_start(&f->log), ST_OK);
     for (int i = 0; i < MANY; i++)
-        log_event(&f.log, LOG_ERROR, "e", LOG_I("a_number_to_count_the_lines", i));
+        log_event(&f->log, LOG_ERROR, "e", LOG_I("a_number_to_count_the_lines", i));
     do
-        (void)next(&f);
-    while (sscanf(f.line, "%*s error e a_number_to_count_the_lines=%d", &n) == 1);
-    ck_assert_int_gt(missing(f.line), 0);
-    fixture_close(&f);
+        (void)next(f);
+    while (sscanf(f->line, "%*s error e a_number_to_count_the_lines=%d", &n) == 1);
+    ck_assert_int_gt(missing(f->line), 0);
 }
 
 START_TEST(the_end_waits_for_a_reader_that_reads)
@@ -264,19 +258,16 @@ START_TEST(a_reader_that_went_away_costs_lines_and_nothing_else)
     ck_assert_int_eq(close(fd), 0);
 }
 
-START_TEST(a_pipe_that_does_not_block_loses_nothing)
+WRITER_TEST(a_pipe_that_does_not_block_loses_nothing)
 {
-    struct fixture f;
     int n = -1;
 
-    fixture_open(&f);
-    ck_assert_int_eq(fcntl(f.log.fd, F_SETFL, O_NONBLOCK), 0);
-    count(&f, 0, 10000); /* more than the pipe holds */
+    ck_assert_int_eq(fcntl(f->log.fd, F_SETFL, O_NONBLOCK), 0);
+    count(f, 0, 10000); /* more than the pipe holds */
     for (int i = 0; i < 10000; i++) {
-        ck_assert_msg(is_number(next(&f), &n), "%s", f.line);
+        ck_assert_msg(is_number(next(f), &n), "%s", f->line);
         ck_assert_int_eq(n, i);
     }
-    fixture_close(&f);
 }
 
 START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
@@ -319,39 +310,33 @@ START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
     ck_assert_int_eq(unlink(name), 0);
 }
 
-START_TEST(without_a_descriptor_there_is_no_writer)
+WRITER_TEST(without_a_descriptor_there_is_no_writer)
 {
-    struct fixture f;
     rlim_t before;
     enum status st;
 
-    fixture_open(&f);
-    ck_assert(log_writer_end(&f.log, -1));
+    ck_assert(log_writer_end(&f->log, -1));
     before = limit(RLIMIT_NOFILE, 0);
-    st = log_writer_start(&f.log);
+    st = log_writer_start(&f->log);
     (void)limit(RLIMIT_NOFILE, before);
     ck_assert_int_eq(st, ST_IO);
-    ck_assert_ptr_null(f.log.writer);
-    fixture_close(&f);
+    ck_assert_ptr_null(f->log.writer);
 }
 
-START_TEST(without_a_thread_the_logging_thread_writes)
+WRITER_TEST(without_a_thread_the_logging_thread_writes)
 {
     pthread_attr_t usual, endless;
-    struct fixture f;
     enum status st;
 
-    fixture_open(&f);
-    ck_assert(log_writer_end(&f.log, -1));
+    ck_assert(log_writer_end(&f->log, -1));
     ck_assert_int_eq(pthread_getattr_default_np(&usual), 0);
     ck_assert_int_eq(pthread_getattr_default_np(&endless), 0);
     ck_assert_int_eq(pthread_attr_setstacksize(&endless, (size_t)1 << 50), 0);
     ck_assert_int_eq(pthread_setattr_default_np(&endless), 0);
-    st = log_writer_start(&f.log);
+    st = log_writer_start(&f->log);
     ck_assert_int_eq(pthread_setattr_default_np(&usual), 0);
     ck_assert_int_eq(st, ST_UNAVAILABLE);
-    ck_assert_ptr_null(f.log.writer);
-    log_write(&f.log, LOG_INFO, "e", NULL, 0);
-    ck_assert_str_eq(next(&f), "2023-11-14T22:13:20Z info e");
-    fixture_close(&f);
+    ck_assert_ptr_null(f->log.writer);
+    log_write(&f->log, LOG_INFO, "e", NULL, 0);
+    ck_assert_str_eq(next(f), "2023-11-14T22:13:20Z info e");
 }

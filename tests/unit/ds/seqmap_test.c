@@ -53,6 +53,8 @@ fixture_close(struct fixture *f)
     mem_destroy(f->mem); /* asserts that every node was given back */
 }
 
+#define MAP_TEST(id) FIXTURE_TEST(id, struct fixture, fixture_open(f), fixture_close(f))
+
 /* Where seq stands in the twin, or would stand. */
 static size_t
 twin_place(const struct fixture *f, uint64_t seq)
@@ -208,255 +210,216 @@ twin_ready(const struct fixture *f)
     return ready;
 }
 
-START_TEST(random_changes_agree_with_an_array)
+MAP_TEST(random_changes_agree_with_an_array)
 {
-    struct fixture f;
     uint64_t steps = random_operations(40000);
 
-    fixture_open(&f);
-    f.random.state = random_seed("seqmap");
+    f->random.state = random_seed("seqmap");
     for (uint64_t step = 0; step < steps; step++) {
-        uint64_t seq = pick(&f);
+        uint64_t seq = pick(f);
 
-        if (f.count > 0 && random_once_in(&f.random, 2))
-            seq = f.twin[random_below(&f.random, f.count)].seq;
-        change(&f, seq, step / 1000 % 2 == 0);
-        ck_assert(seqmap_audit(&f.map));
-        ck_assert_uint_eq(f.map.live, f.count);
-        ck_assert_uint_eq(f.map.ready, twin_ready(&f));
-        check_one(&f, seq);
-        check_one(&f, pick(&f));
-        check_one(&f, random_once_in(&f.random, 2) ? UINT64_MAX : 0);
-        check_ends(&f);
-        if (random_once_in(&f.random, 100))
-            seqmap_pool_trim(&f.pool);
-        ck_assert_uint_le(f.pool.count, 64 + 1000 * 11);
+        if (f->count > 0 && random_once_in(&f->random, 2))
+            seq = f->twin[random_below(&f->random, f->count)].seq;
+        change(f, seq, step / 1000 % 2 == 0);
+        ck_assert(seqmap_audit(&f->map));
+        ck_assert_uint_eq(f->map.live, f->count);
+        ck_assert_uint_eq(f->map.ready, twin_ready(f));
+        check_one(f, seq);
+        check_one(f, pick(f));
+        check_one(f, random_once_in(&f->random, 2) ? UINT64_MAX : 0);
+        check_ends(f);
+        if (random_once_in(&f->random, 100))
+            seqmap_pool_trim(&f->pool);
+        ck_assert_uint_le(f->pool.count, 64 + 1000 * 11);
     }
-    fixture_close(&f);
 }
 
 /* A queue as it is used: numbers ascend, the old ones go. */
-START_TEST(a_moving_window_keeps_its_height_and_its_nodes)
+MAP_TEST(a_moving_window_keeps_its_height_and_its_nodes)
 {
-    struct fixture f;
     uint64_t first = 1, next = 1;
 
-    fixture_open(&f);
-    f.random.state = random_seed("seqmap window");
+    f->random.state = random_seed("seqmap window");
     for (int step = 0; step < 15000; step++) {
-        size_t batch = random_below(&f.random, 20);
+        size_t batch = random_below(&f->random, 20);
 
-        if (f.count + batch < 200 && random_once_in(&f.random, 2)) {
-            size_t bound = seqmap_nodes_for(&f.map, next, batch);
+        if (f->count + batch < 200 && random_once_in(&f->random, 2)) {
+            size_t bound = seqmap_nodes_for(&f->map, next, batch);
 
             ck_assert_uint_le(bound, 8); /* cheap to keep in stock */
-            seqmap_pool_fini(&f.pool);
-            ck_assert_int_eq(seqmap_pool_stock(&f.pool, bound), ST_OK);
+            seqmap_pool_fini(&f->pool);
+            ck_assert_int_eq(seqmap_pool_stock(&f->pool, bound), ST_OK);
             while (batch-- > 0)
-                insert_stocked(&f, next++, true);
+                insert_stocked(f, next++, true);
         }
-        while (f.count > 0 && !random_once_in(&f.random, 8)) {
-            first = f.twin[0].seq;
-            take_out(&f, first);
+        while (f->count > 0 && !random_once_in(&f->random, 8)) {
+            first = f->twin[0].seq;
+            take_out(f, first);
         }
-        ck_assert(seqmap_audit(&f.map));
-        ck_assert_uint_le(f.map.levels, 3); /* 3 when it straddles n * 4096 */
-        check_one(&f, first);
+        ck_assert(seqmap_audit(&f->map));
+        ck_assert_uint_le(f->map.levels, 3); /* 3 when it straddles n * 4096 */
+        check_one(f, first);
     }
     ck_assert_uint_gt(next, 64 * 64);
-    fixture_close(&f);
 }
 
-START_TEST(stocking_what_nodes_for_says_is_enough_for_any_range)
+MAP_TEST(stocking_what_nodes_for_says_is_enough_for_any_range)
 {
-    struct fixture f;
-
-    fixture_open(&f);
-    f.random.state = random_seed("seqmap stock");
+    f->random.state = random_seed("seqmap stock");
     for (int round = 0; round < 500; round++) {
-        uint64_t first = pick(&f);
-        size_t count = 1 + random_below(&f.random, TWIN_CAP - 1);
+        uint64_t first = pick(f);
+        size_t count = 1 + random_below(&f->random, TWIN_CAP - 1);
 
-        for (size_t held = random_below(&f.random, 3); held > 0; held--) {
-            uint64_t seq = pick(&f);
+        for (size_t held = random_below(&f->random, 3); held > 0; held--) {
+            uint64_t seq = pick(f);
 
-            if (twin_find(&f, seq) == NULL && f.count < TWIN_CAP)
-                insert(&f, seq, false);
+            if (twin_find(f, seq) == NULL && f->count < TWIN_CAP)
+                insert(f, seq, false);
         }
         if (count - 1 > UINT64_MAX - first)
             count = (size_t)(UINT64_MAX - first) + 1;
         ck_assert_int_eq(
-            seqmap_pool_stock(&f.pool, seqmap_nodes_for(&f.map, first, count)), ST_OK);
-        mem_fail_from(f.mem, 1);
+            seqmap_pool_stock(&f->pool, seqmap_nodes_for(&f->map, first, count)), ST_OK);
+        mem_fail_from(f->mem, 1);
         for (size_t i = 0; i < count; i++)
-            if (twin_find(&f, first + i) == NULL)
-                seqmap_insert(&f.map, &f.pool, first + i, things, true);
-        mem_fail_from(f.mem, 0);
-        ck_assert(seqmap_audit(&f.map));
+            if (twin_find(f, first + i) == NULL)
+                seqmap_insert(&f->map, &f->pool, first + i, things, true);
+        mem_fail_from(f->mem, 0);
+        ck_assert(seqmap_audit(&f->map));
         for (size_t i = 0; i < count; i++)
-            if (twin_find(&f, first + i) == NULL)
-                ck_assert_ptr_nonnull(seqmap_remove(&f.map, &f.pool, first + i));
-        ck_assert(seqmap_audit(&f.map));
-        while (f.count > 0)
-            take_out(&f, f.twin[0].seq);
-        seqmap_pool_fini(&f.pool);
+            if (twin_find(f, first + i) == NULL)
+                ck_assert_ptr_nonnull(seqmap_remove(&f->map, &f->pool, first + i));
+        ck_assert(seqmap_audit(&f->map));
+        while (f->count > 0)
+            take_out(f, f->twin[0].seq);
+        seqmap_pool_fini(&f->pool);
     }
-    fixture_close(&f);
 }
 
-START_TEST(stocking_what_nodes_up_to_says_is_enough_for_numbers_anywhere)
+MAP_TEST(stocking_what_nodes_up_to_says_is_enough_for_numbers_anywhere)
 {
-    struct fixture f;
-
-    fixture_open(&f);
-    f.random.state = random_seed("seqmap up to");
+    f->random.state = random_seed("seqmap up to");
     for (int round = 0; round < 2000; round++) {
         uint64_t numbers[8], last = 0;
-        size_t count = 1 + random_below(&f.random, 8);
+        size_t count = 1 + random_below(&f->random, 8);
 
-        for (size_t held = random_below(&f.random, 3); held > 0; held--) {
-            uint64_t seq = pick(&f);
+        for (size_t held = random_below(&f->random, 3); held > 0; held--) {
+            uint64_t seq = pick(f);
 
-            if (twin_find(&f, seq) == NULL)
-                insert(&f, seq, false);
+            if (twin_find(f, seq) == NULL)
+                insert(f, seq, false);
         }
         for (size_t i = 0; i < count; i++) {
-            numbers[i] = pick(&f);
+            numbers[i] = pick(f);
             last = numbers[i] > last ? numbers[i] : last;
         }
         ck_assert_int_eq(
-            seqmap_pool_stock(&f.pool, seqmap_nodes_up_to(&f.map, last, count)), ST_OK);
-        mem_fail_from(f.mem, 1);
+            seqmap_pool_stock(&f->pool, seqmap_nodes_up_to(&f->map, last, count)), ST_OK);
+        mem_fail_from(f->mem, 1);
         for (size_t i = 0; i < count; i++)
-            if (twin_find(&f, numbers[i]) == NULL)
-                insert_stocked(&f, numbers[i], true);
-        mem_fail_from(f.mem, 0);
-        ck_assert(seqmap_audit(&f.map));
-        while (f.count > 0)
-            take_out(&f, f.twin[0].seq);
-        seqmap_pool_fini(&f.pool);
+            if (twin_find(f, numbers[i]) == NULL)
+                insert_stocked(f, numbers[i], true);
+        mem_fail_from(f->mem, 0);
+        ck_assert(seqmap_audit(&f->map));
+        while (f->count > 0)
+            take_out(f, f->twin[0].seq);
+        seqmap_pool_fini(&f->pool);
     }
-    ck_assert_uint_eq(seqmap_nodes_up_to(&f.map, 7, 0), 0);
-    fixture_close(&f);
+    ck_assert_uint_eq(seqmap_nodes_up_to(&f->map, 7, 0), 0);
 }
 
-START_TEST(one_item_is_one_leaf_whatever_its_number)
+MAP_TEST(one_item_is_one_leaf_whatever_its_number)
 {
     static const uint64_t numbers[] = {0, 1, 63, 64, 4096, 1ULL << 60, UINT64_MAX};
-    struct fixture f;
 
-    fixture_open(&f);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        ck_assert_uint_eq(seqmap_nodes_for(&f.map, numbers[i], 1), 1);
-        insert(&f, numbers[i], true);
-        ck_assert_uint_eq(f.map.levels, 1);
-        check_one(&f, numbers[i]);
-        take_out(&f, numbers[i]);
-        ck_assert_uint_eq(f.map.levels, 0);
+        ck_assert_uint_eq(seqmap_nodes_for(&f->map, numbers[i], 1), 1);
+        insert(f, numbers[i], true);
+        ck_assert_uint_eq(f->map.levels, 1);
+        check_one(f, numbers[i]);
+        take_out(f, numbers[i]);
+        ck_assert_uint_eq(f->map.levels, 0);
     }
-    fixture_close(&f);
 }
 
-START_TEST(the_height_follows_the_span)
+MAP_TEST(the_height_follows_the_span)
 {
-    struct fixture f;
-
-    fixture_open(&f);
-    insert(&f, UINT64_MAX, true);
-    insert(&f, 0, true);
-    ck_assert_uint_eq(f.map.levels, 11);
-    check_one(&f, 1);
-    take_out(&f, 0);
-    ck_assert_uint_eq(f.map.levels, 1);
-    ck_assert(seqmap_audit(&f.map));
-    insert(&f, UINT64_MAX - 64, true);
-    ck_assert_uint_eq(f.map.levels, 2);
-    fixture_close(&f);
+    insert(f, UINT64_MAX, true);
+    insert(f, 0, true);
+    ck_assert_uint_eq(f->map.levels, 11);
+    check_one(f, 1);
+    take_out(f, 0);
+    ck_assert_uint_eq(f->map.levels, 1);
+    ck_assert(seqmap_audit(&f->map));
+    insert(f, UINT64_MAX - 64, true);
+    ck_assert_uint_eq(f->map.levels, 2);
 }
 
 /* The carry: the search must leave a leaf without ready numbers to the right and up. */
-START_TEST(find_next_carries_over_empty_nodes)
+MAP_TEST(find_next_carries_over_empty_nodes)
 {
-    struct fixture f;
-
-    fixture_open(&f);
     for (uint64_t seq = 0; seq < 3; seq++)
-        insert(&f, seq * 64 + 63, true);
-    insert(&f, 64 * 64 * 5, true);
-    seqmap_set_ready(&f.map, 127, false);
-    f.twin[1].ready = false;
-    check_next(&f, 63, true);
-    check_next(&f, 64, true); /* 127 is held: 191 */
-    check_next(&f, 127, false);
-    check_next(&f, 128, true);
-    check_next(&f, 192, true); /* two levels up */
-    check_next(&f, 64 * 64 * 5 + 1, true);
-    fixture_close(&f);
+        insert(f, seq * 64 + 63, true);
+    insert(f, 64 * 64 * 5, true);
+    seqmap_set_ready(&f->map, 127, false);
+    f->twin[1].ready = false;
+    check_next(f, 63, true);
+    check_next(f, 64, true); /* 127 is held: 191 */
+    check_next(f, 127, false);
+    check_next(f, 128, true);
+    check_next(f, 192, true); /* two levels up */
+    check_next(f, 64 * 64 * 5 + 1, true);
 }
 
-START_TEST(finding_the_next_ready_costs_the_same_however_many_are_claimed)
+MAP_TEST(finding_the_next_ready_costs_the_same_however_many_are_claimed)
 {
     enum { COUNT = 900000 };
-    struct fixture f;
     size_t alone;
     uint64_t seq = 0;
 
-    fixture_open(&f);
-    ck_assert_int_eq(seqmap_pool_stock(&f.pool, seqmap_nodes_for(&f.map, 1, COUNT)),
+    ck_assert_int_eq(seqmap_pool_stock(&f->pool, seqmap_nodes_for(&f->map, 1, COUNT)),
                      ST_OK);
     for (uint64_t i = 1; i <= COUNT; i++)
-        seqmap_insert(&f.map, &f.pool, i, things, true);
-    alone = seqmap_probe_ready(&f.map, 1);
+        seqmap_insert(&f->map, &f->pool, i, things, true);
+    alone = seqmap_probe_ready(&f->map, 1);
     for (uint64_t i = 1; i < COUNT; i++)
-        seqmap_set_ready(&f.map, i, false);
-    ck_assert_uint_le(seqmap_probe_ready(&f.map, 1), 2 * alone);
-    ck_assert_ptr_nonnull(seqmap_next_ready(&f.map, &seq));
+        seqmap_set_ready(&f->map, i, false);
+    ck_assert_uint_le(seqmap_probe_ready(&f->map, 1), 2 * alone);
+    ck_assert_ptr_nonnull(seqmap_next_ready(&f->map, &seq));
     ck_assert_uint_eq(seq, COUNT);
-    ck_assert(seqmap_audit(&f.map));
-    fixture_close(&f);
+    ck_assert(seqmap_audit(&f->map));
 }
 
-START_TEST(a_dense_map_costs_nine_bytes_an_item)
+MAP_TEST(a_dense_map_costs_nine_bytes_an_item)
 {
     enum { COUNT = 64 * 64 * 16 };
-    struct fixture f;
 
-    fixture_open(&f);
-    ck_assert_int_eq(seqmap_pool_stock(&f.pool, seqmap_nodes_for(&f.map, 0, COUNT)),
+    ck_assert_int_eq(seqmap_pool_stock(&f->pool, seqmap_nodes_for(&f->map, 0, COUNT)),
                      ST_OK);
     for (uint64_t i = 0; i < COUNT; i++)
-        seqmap_insert(&f.map, &f.pool, i, things, true);
-    seqmap_pool_fini(&f.pool);
-    ck_assert_uint_lt(mem_used(f.mem), COUNT * 9);
-    fixture_close(&f);
+        seqmap_insert(&f->map, &f->pool, i, things, true);
+    seqmap_pool_fini(&f->pool);
+    ck_assert_uint_lt(mem_used(f->mem), COUNT * 9);
 }
 
-START_TEST(trimming_keeps_a_few_nodes)
+MAP_TEST(trimming_keeps_a_few_nodes)
 {
-    struct fixture f;
-
-    fixture_open(&f);
-    ck_assert_int_eq(seqmap_pool_stock(&f.pool, 500), ST_OK);
-    ck_assert_uint_eq(f.pool.count, 500);
-    seqmap_pool_trim(&f.pool);
-    ck_assert_uint_eq(f.pool.count, 16);
-    seqmap_pool_trim(&f.pool);
-    ck_assert_uint_eq(f.pool.count, 16);
-    fixture_close(&f);
+    ck_assert_int_eq(seqmap_pool_stock(&f->pool, 500), ST_OK);
+    ck_assert_uint_eq(f->pool.count, 500);
+    seqmap_pool_trim(&f->pool);
+    ck_assert_uint_eq(f->pool.count, 16);
+    seqmap_pool_trim(&f->pool);
+    ck_assert_uint_eq(f->pool.count, 16);
 }
 
-START_TEST(stocking_without_memory_fails_and_keeps_what_it_has)
+MAP_TEST(stocking_without_memory_fails_and_keeps_what_it_has)
 {
-    struct fixture f;
-
-    fixture_open(&f);
-    mem_fail_nth(f.mem, 3);
-    ck_assert_int_eq(seqmap_pool_stock(&f.pool, 5), ST_NO_MEMORY);
-    ck_assert_uint_eq(f.pool.count, 2);
-    ck_assert_int_eq(seqmap_pool_stock(&f.pool, 5), ST_OK);
-    ck_assert_uint_eq(f.pool.count, 5);
-    ck_assert_uint_eq(seqmap_nodes_for(&f.map, 7, 0), 0);
-    fixture_close(&f);
+    mem_fail_nth(f->mem, 3);
+    ck_assert_int_eq(seqmap_pool_stock(&f->pool, 5), ST_NO_MEMORY);
+    ck_assert_uint_eq(f->pool.count, 2);
+    ck_assert_int_eq(seqmap_pool_stock(&f->pool, 5), ST_OK);
+    ck_assert_uint_eq(f->pool.count, 5);
+    ck_assert_uint_eq(seqmap_nodes_for(&f->map, 7, 0), 0);
 }
 
 static void

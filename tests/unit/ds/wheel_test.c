@@ -44,6 +44,8 @@ fixture_close(struct fixture *f)
     mem_destroy(f->mem);
 }
 
+#define WHEEL_TEST(id, open) FIXTURE_TEST(id, struct fixture, open, fixture_close(f))
+
 static void
 arm(struct fixture *f, size_t i, int64_t due)
 {
@@ -165,115 +167,93 @@ advance_in_slices(struct fixture *f)
     check(f);
 }
 
-START_TEST(random_changes_agree_with_an_array)
+WHEEL_TEST(random_changes_agree_with_an_array, fixture_open(f, 1700000000000))
 {
-    struct fixture f;
     uint64_t steps = random_operations(30000);
 
-    fixture_open(&f, 1700000000000);
-    f.random.state = random_seed("wheel");
+    f->random.state = random_seed("wheel");
     for (uint64_t step = 0; step < steps; step++) {
-        size_t i = random_below(&f.random, DEADLINES);
+        size_t i = random_below(&f->random, DEADLINES);
 
-        if (!random_once_in(&f.random, 3))
-            arm(&f, i, pick_due(&f));
+        if (!random_once_in(&f->random, 3))
+            arm(f, i, pick_due(f));
         else
-            disarm(&f, i);
-        check(&f);
-        if (!random_once_in(&f.random, 4))
+            disarm(f, i);
+        check(f);
+        if (!random_once_in(&f->random, 4))
             continue;
-        advance_in_slices(&f);
-        while (drain_one(&f) != NULL)
+        advance_in_slices(f);
+        while (drain_one(f) != NULL)
             continue;
-        ck_assert_int_gt(earliest(&f), f.now); /* precisely those due were drained */
-        check(&f);
+        ck_assert_int_gt(earliest(f), f->now); /* precisely those due were drained */
+        check(f);
     }
-    fixture_close(&f);
 }
 
-START_TEST(a_deadline_falls_due_in_its_millisecond_and_not_before)
+WHEEL_TEST(a_deadline_falls_due_in_its_millisecond_and_not_before, fixture_open(f, 1000))
 {
-    struct fixture f;
-
-    fixture_open(&f, 1000);
     for (int64_t wait = 1; wait < 10000; wait += 37) {
-        int64_t due = f.now + wait;
+        int64_t due = f->now + wait;
 
-        arm(&f, 0, due);
-        f.now = due - 1;
-        ck_assert(wheel_advance(f.wheel, f.now, HUGE_BUDGET));
-        ck_assert_ptr_null(wheel_drain(f.wheel));
-        f.now = due;
-        ck_assert(wheel_advance(f.wheel, f.now, HUGE_BUDGET));
-        ck_assert_ptr_eq(drain_one(&f), &f.d[0]);
+        arm(f, 0, due);
+        f->now = due - 1;
+        ck_assert(wheel_advance(f->wheel, f->now, HUGE_BUDGET));
+        ck_assert_ptr_null(wheel_drain(f->wheel));
+        f->now = due;
+        ck_assert(wheel_advance(f->wheel, f->now, HUGE_BUDGET));
+        ck_assert_ptr_eq(drain_one(f), &f->d[0]);
     }
-    fixture_close(&f);
 }
 
-START_TEST(deadlines_come_in_the_order_of_their_time)
+WHEEL_TEST(deadlines_come_in_the_order_of_their_time, fixture_open(f, 12345))
 {
     static const int64_t waits[] = {70000, 5, 64, 128, 63, 4097, 300000, 127, 4096, 1};
     enum { COUNT = sizeof(waits) / sizeof(waits[0]) };
-    struct fixture f;
     int64_t last = 0;
 
-    fixture_open(&f, 12345);
     for (size_t i = 0; i < COUNT; i++)
-        arm(&f, i, f.now + waits[i]);
-    f.now += 1000000;
-    ck_assert(wheel_advance(f.wheel, f.now, HUGE_BUDGET));
+        arm(f, i, f->now + waits[i]);
+    f->now += 1000000;
+    ck_assert(wheel_advance(f->wheel, f->now, HUGE_BUDGET));
     for (size_t i = 0; i < COUNT; i++) {
-        const struct deadline *d = drain_one(&f);
+        const struct deadline *d = drain_one(f);
 
         ck_assert_ptr_nonnull(d);
         ck_assert_int_gt(d->due_ms, last);
         last = d->due_ms;
     }
-    fixture_close(&f);
 }
 
-START_TEST(a_deadline_in_the_past_is_due_at_once)
+WHEEL_TEST(a_deadline_in_the_past_is_due_at_once, fixture_open(f, 1000))
 {
-    struct fixture f;
-
-    fixture_open(&f, 1000);
-    arm(&f, 0, 999);
-    arm(&f, 1, 1000);
-    ck_assert_int_le(wheel_next_ms(f.wheel), 1000);
-    ck_assert_ptr_eq(drain_one(&f), &f.d[0]);
-    ck_assert_ptr_eq(drain_one(&f), &f.d[1]);
-    ck_assert_int_eq(wheel_next_ms(f.wheel), WHEEL_NEVER);
-    fixture_close(&f);
+    arm(f, 0, 999);
+    arm(f, 1, 1000);
+    ck_assert_int_le(wheel_next_ms(f->wheel), 1000);
+    ck_assert_ptr_eq(drain_one(f), &f->d[0]);
+    ck_assert_ptr_eq(drain_one(f), &f->d[1]);
+    ck_assert_int_eq(wheel_next_ms(f->wheel), WHEEL_NEVER);
 }
 
-START_TEST(a_due_deadline_can_be_disarmed_before_it_is_drained)
+WHEEL_TEST(a_due_deadline_can_be_disarmed_before_it_is_drained, fixture_open(f, 0))
 {
-    struct fixture f;
-
-    fixture_open(&f, 0);
-    arm(&f, 0, 10);
-    arm(&f, 1, 10);
-    f.now = 10;
-    ck_assert(wheel_advance(f.wheel, 10, HUGE_BUDGET));
-    disarm(&f, 0);
-    disarm(&f, 0); /* twice is fine */
-    check(&f);
-    ck_assert_ptr_eq(drain_one(&f), &f.d[1]);
-    ck_assert_ptr_null(wheel_drain(f.wheel));
-    fixture_close(&f);
+    arm(f, 0, 10);
+    arm(f, 1, 10);
+    f->now = 10;
+    ck_assert(wheel_advance(f->wheel, 10, HUGE_BUDGET));
+    disarm(f, 0);
+    disarm(f, 0); /* twice is fine */
+    check(f);
+    ck_assert_ptr_eq(drain_one(f), &f->d[1]);
+    ck_assert_ptr_null(wheel_drain(f->wheel));
 }
 
-START_TEST(the_present_never_goes_back)
+WHEEL_TEST(the_present_never_goes_back, fixture_open(f, 1000))
 {
-    struct fixture f;
-
-    fixture_open(&f, 1000);
-    arm(&f, 0, 600);
-    (void)drain_one(&f);
-    ck_assert(wheel_advance(f.wheel, 500, HUGE_BUDGET));
-    arm(&f, 0, 900);
-    ck_assert_ptr_eq(drain_one(&f), &f.d[0]); /* 900 is past: the present is 1000 */
-    fixture_close(&f);
+    arm(f, 0, 600);
+    (void)drain_one(f);
+    ck_assert(wheel_advance(f->wheel, 500, HUGE_BUDGET));
+    arm(f, 0, 900);
+    ck_assert_ptr_eq(drain_one(f), &f->d[0]); /* 900 is past: the present is 1000 */
 }
 
 /* How often an idle owner that sleeps until the hint wakes up before the deadline. */
@@ -298,53 +278,41 @@ wakes_until(struct fixture *f, int64_t due)
     return wakes;
 }
 
-START_TEST(an_idle_owner_wakes_at_most_once_a_level)
+WHEEL_TEST(an_idle_owner_wakes_at_most_once_a_level, fixture_open(f, 1700000000000))
 {
-    struct fixture f;
-
-    fixture_open(&f, 1700000000000);
-    ck_assert_uint_eq(wakes_until(&f, f.now + 1), 1);
-    ck_assert_uint_eq(wakes_until(&f, f.now + 127), 1);
-    ck_assert_uint_le(wakes_until(&f, f.now + 60000), 3);
-    ck_assert_uint_le(wakes_until(&f, f.now + 43200000), 5);
-    ck_assert_uint_le(wakes_until(&f, f.now + 15LL * 86400000), 5);
-    fixture_close(&f);
+    ck_assert_uint_eq(wakes_until(f, f->now + 1), 1);
+    ck_assert_uint_eq(wakes_until(f, f->now + 127), 1);
+    ck_assert_uint_le(wakes_until(f, f->now + 60000), 3);
+    ck_assert_uint_le(wakes_until(f, f->now + 43200000), 5);
+    ck_assert_uint_le(wakes_until(f, f->now + 15LL * 86400000), 5);
 }
 
-START_TEST(an_unused_wheel_hints_no_wake_up_however_far_it_moves)
+WHEEL_TEST(an_unused_wheel_hints_no_wake_up_however_far_it_moves, fixture_open(f, 0))
 {
-    struct fixture f;
-
-    fixture_open(&f, 0);
-    ck_assert_int_eq(wheel_next_ms(f.wheel), WHEEL_NEVER);
-    ck_assert(wheel_advance(f.wheel, 15LL * 86400000, 0)); /* takes no budget at all */
-    ck_assert_int_eq(wheel_next_ms(f.wheel), WHEEL_NEVER);
-    ck_assert(wheel_advance(f.wheel, INT64_MAX, 0));
-    arm(&f, 0, 5);
-    ck_assert_ptr_eq(wheel_drain(f.wheel), &f.d[0]);
-    fixture_close(&f);
+    ck_assert_int_eq(wheel_next_ms(f->wheel), WHEEL_NEVER);
+    ck_assert(wheel_advance(f->wheel, 15LL * 86400000, 0)); /* takes no budget at all */
+    ck_assert_int_eq(wheel_next_ms(f->wheel), WHEEL_NEVER);
+    ck_assert(wheel_advance(f->wheel, INT64_MAX, 0));
+    arm(f, 0, 5);
+    ck_assert_ptr_eq(wheel_drain(f->wheel), &f->d[0]);
 }
 
-START_TEST(times_beyond_the_range_are_kept)
+WHEEL_TEST(times_beyond_the_range_are_kept, fixture_open(f, INT64_MIN))
 {
-    struct fixture f;
-
-    fixture_open(&f, INT64_MIN);
-    arm(&f, 0, INT64_MAX);
-    arm(&f, 1, INT64_MIN + 1);
-    check(&f);
-    f.now = INT64_MIN + 1;
-    ck_assert(wheel_advance(f.wheel, f.now, 64));
-    ck_assert_ptr_eq(drain_one(&f), &f.d[1]);
-    f.now = INT64_MAX - 1;
-    while (!wheel_advance(f.wheel, f.now, 1 << 20))
+    arm(f, 0, INT64_MAX);
+    arm(f, 1, INT64_MIN + 1);
+    check(f);
+    f->now = INT64_MIN + 1;
+    ck_assert(wheel_advance(f->wheel, f->now, 64));
+    ck_assert_ptr_eq(drain_one(f), &f->d[1]);
+    f->now = INT64_MAX - 1;
+    while (!wheel_advance(f->wheel, f->now, 1 << 20))
         continue;
-    check(&f);
-    ck_assert_ptr_null(wheel_drain(f.wheel));
-    f.now = INT64_MAX;
-    ck_assert(wheel_advance(f.wheel, f.now, 64));
-    ck_assert_ptr_eq(drain_one(&f), &f.d[0]);
-    fixture_close(&f);
+    check(f);
+    ck_assert_ptr_null(wheel_drain(f->wheel));
+    f->now = INT64_MAX;
+    ck_assert(wheel_advance(f->wheel, f->now, 64));
+    ck_assert_ptr_eq(drain_one(f), &f->d[0]);
 }
 
 /* A crowd: many deadlines of one owner, all in the same second. */
@@ -401,22 +369,18 @@ START_TEST(a_crowd_is_moved_within_the_budget_of_each_call)
     free(crowd);
 }
 
-START_TEST(an_empty_wheel_restarts_at_an_earlier_time)
+WHEEL_TEST(an_empty_wheel_restarts_at_an_earlier_time, fixture_open(f, 10000000))
 {
-    struct fixture f;
-
-    fixture_open(&f, 10000000);
-    arm(&f, 0, 10000100);
-    ck_assert(wheel_advance(f.wheel, 10000200, HUGE_BUDGET));
-    ck_assert_ptr_eq(wheel_drain(f.wheel), &f.d[0]);
-    wheel_restart(f.wheel, 5000);
-    wheel_arm(f.wheel, &f.d[1], 6000);
-    ck_assert(wheel_audit(f.wheel));
-    ck_assert(wheel_advance(f.wheel, 5900, HUGE_BUDGET));
-    ck_assert_ptr_null(wheel_drain(f.wheel));
-    ck_assert(wheel_advance(f.wheel, 6100, HUGE_BUDGET));
-    ck_assert_ptr_eq(wheel_drain(f.wheel), &f.d[1]);
-    fixture_close(&f);
+    arm(f, 0, 10000100);
+    ck_assert(wheel_advance(f->wheel, 10000200, HUGE_BUDGET));
+    ck_assert_ptr_eq(wheel_drain(f->wheel), &f->d[0]);
+    wheel_restart(f->wheel, 5000);
+    wheel_arm(f->wheel, &f->d[1], 6000);
+    ck_assert(wheel_audit(f->wheel));
+    ck_assert(wheel_advance(f->wheel, 5900, HUGE_BUDGET));
+    ck_assert_ptr_null(wheel_drain(f->wheel));
+    ck_assert(wheel_advance(f->wheel, 6100, HUGE_BUDGET));
+    ck_assert_ptr_eq(wheel_drain(f->wheel), &f->d[1]);
 }
 
 START_TEST(freeing_a_wheel_forgets_its_deadlines)

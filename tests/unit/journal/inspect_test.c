@@ -246,103 +246,92 @@ START_TEST(a_frame_has_a_largest_size)
     free(bytes);
 }
 
+#define WORLD_TEST_WITH(id, open)                                                        \
+    FIXTURE_TEST_AS(id, struct world, w, open, sim_disk_free(w->disk))
+#define WORLD_TEST(id) WORLD_TEST_WITH(id, five_posts(w))
+
 /* ------------------------------------------------------------------ whole ones */
 
-START_TEST(a_whole_journal_is_good_and_is_not_touched)
+WORLD_TEST(a_whole_journal_is_good_and_is_not_touched)
 {
-    struct world w;
     struct seen seen;
     uint64_t written;
     int messages;
 
-    five_posts(&w);
-    written = sim_disk_stats(w.disk)->bytes_written;
-    ck_assert_status(verify(&w, &seen, &messages), ST_OK);
+    written = sim_disk_stats(w->disk)->bytes_written;
+    ck_assert_status(verify(w, &seen, &messages), ST_OK);
     ck_assert_uint_eq(seen.damages, 0);
     ck_assert_uint_eq(seen.segments, 1);
     ck_assert_uint_eq(seen.found.records, 7);
     ck_assert_uint_eq(seen.found.next_lsn, 8);
     ck_assert_uint_eq(seen.found.torn_bytes, 0);
     ck_assert_int_eq(messages, 5);
-    ck_assert_uint_eq(sim_disk_stats(w.disk)->bytes_written, written);
-    ck_assert_uint_eq(sim_disk_stats(w.disk)->ops[SIM_LOCK], 1); /* the daemon's */
-    sim_disk_free(w.disk);
+    ck_assert_uint_eq(sim_disk_stats(w->disk)->bytes_written, written);
+    ck_assert_uint_eq(sim_disk_stats(w->disk)->ops[SIM_LOCK], 1); /* the daemon's */
 }
 
-START_TEST(records_are_shown_with_the_names_that_are_known)
+WORLD_TEST(records_are_shown_with_the_names_that_are_known)
 {
-    struct world w;
     struct seen seen;
 
-    five_posts(&w);
     init_seen(&seen);
     ck_assert_status(
-        journal_show(sim_disk_open(w.disk), false, 0, &seen.eyes, &seen.found, w.error),
+        journal_show(sim_disk_open(w->disk), false, 0, &seen.eyes, &seen.found, w->error),
         ST_OK);
     ck_assert_uint_eq(seen.entries, 7);
     ck_assert_uint_eq(seen.named, 6);
     init_seen(&seen);
     ck_assert_status(
-        journal_show(sim_disk_open(w.disk), false, 6, &seen.eyes, &seen.found, w.error),
+        journal_show(sim_disk_open(w->disk), false, 6, &seen.eyes, &seen.found, w->error),
         ST_OK);
     ck_assert_uint_eq(seen.entries, 2);
     ck_assert_uint_eq(seen.named, 2);
-    sim_disk_free(w.disk);
 }
 
-START_TEST(in_an_empty_directory_there_is_nothing)
+WORLD_TEST_WITH(in_an_empty_directory_there_is_nothing, init_world(w, sim_disk_new(1)))
 {
     struct journal_backup_result made;
     const struct journal_linker none = {.link = NULL};
     struct sim_disk *out = sim_disk_new(2);
-    struct world w;
     struct seen seen;
     int messages;
 
-    init_world(&w, sim_disk_new(1));
-    ck_assert_status(verify(&w, &seen, &messages), ST_OK);
+    ck_assert_status(verify(w, &seen, &messages), ST_OK);
     ck_assert_uint_eq(seen.found.segments, 0);
     ck_assert_uint_eq(seen.damages, 0);
-    ck_assert_status(
-        journal_backup(sim_disk_open(w.disk), sim_disk_open(out), &none, &made, w.error),
-        ST_NOT_FOUND);
-    ck_assert_uint_eq(sim_disk_files(w.disk), 0);
+    ck_assert_status(journal_backup(sim_disk_open(w->disk), sim_disk_open(out), &none,
+                                    &made, w->error),
+                     ST_NOT_FOUND);
+    ck_assert_uint_eq(sim_disk_files(w->disk), 0);
     sim_disk_free(out);
-    sim_disk_free(w.disk);
 }
 
-START_TEST(a_journal_in_use_is_held_by_its_user)
+WORLD_TEST_WITH(a_journal_in_use_is_held_by_its_user, init_world(w, sim_disk_new(1)))
 {
     struct disk_file *lock = NULL;
-    struct world w;
 
-    init_world(&w, sim_disk_new(1));
-    ck_assert_int_eq(journal_lock(sim_disk_open(w.disk), &lock), 0);
+    ck_assert_int_eq(journal_lock(sim_disk_open(w->disk), &lock), 0);
     ck_assert_ptr_null(lock); /* it was never used, and no file was made */
-    ck_assert_uint_eq(sim_disk_files(w.disk), 0);
-    ck_assert_status(start(&w), ST_OK);
-    ck_assert_int_eq(journal_lock(sim_disk_open(w.disk), &lock), EWOULDBLOCK);
+    ck_assert_uint_eq(sim_disk_files(w->disk), 0);
+    ck_assert_status(start(w), ST_OK);
+    ck_assert_int_eq(journal_lock(sim_disk_open(w->disk), &lock), EWOULDBLOCK);
     ck_assert_ptr_null(lock);
-    stop(&w);
-    sim_disk_free(w.disk);
+    stop(w);
 }
 
 /* ------------------------------------------------------------------ damaged ones */
 
-START_TEST(a_torn_end_is_good_and_is_reported)
+WORLD_TEST(a_torn_end_is_good_and_is_reported)
 {
-    struct world w;
     struct seen seen;
     int messages;
 
-    five_posts(&w);
-    sim_disk_flip(w.disk, first, frame_at(w.disk, 5) + 100, 3); /* in the last one */
-    ck_assert_status(verify(&w, &seen, &messages), ST_OK);
+    sim_disk_flip(w->disk, first, frame_at(w->disk, 5) + 100, 3); /* in the last one */
+    ck_assert_status(verify(w, &seen, &messages), ST_OK);
     ck_assert_uint_eq(seen.damages, 0);
     ck_assert_uint_gt(seen.found.torn_bytes, 0);
-    ck_assert_uint_eq(seen.first_end, frame_at(w.disk, 5));
+    ck_assert_uint_eq(seen.first_end, frame_at(w->disk, 5));
     ck_assert_int_eq(messages, 4);
-    sim_disk_free(w.disk);
 }
 
 /* The first frames have the queue and what is needed; each of the others is missed
@@ -364,107 +353,93 @@ LOOP_TEST(a_flipped_bit_is_one_damage_and_costs_its_frame_alone, 3)
     sim_disk_free(w.disk);
 }
 
-START_TEST(records_of_a_queue_without_a_name_are_missing)
+WORLD_TEST(records_of_a_queue_without_a_name_are_missing)
 {
-    struct world w;
     struct seen seen;
 
-    five_posts(&w);
-    sim_disk_flip(w.disk, first, frame_at(w.disk, 1) + 100, 3); /* QUEUE, POST */
-    expect_damage(&w, frame_at(w.disk, 1), 2, 3);
-    ck_assert_uint_eq(salvage(&w, &seen), 0);
+    sim_disk_flip(w->disk, first, frame_at(w->disk, 1) + 100, 3); /* QUEUE, POST */
+    expect_damage(w, frame_at(w->disk, 1), 2, 3);
+    ck_assert_uint_eq(salvage(w, &seen), 0);
     ck_assert_uint_eq(seen.damages, 2);
     ck_assert_uint_eq(seen.last.from, 4);
     ck_assert_uint_eq(seen.last.to, 7);
     ck_assert_uint_eq(seen.found.lost, 6);
-    sim_disk_free(w.disk);
 }
 
 /* Nothing says that the first queue of this name has gone; a journal cannot have two. */
-START_TEST(the_later_of_two_queues_of_a_name_is_saved)
+WORLD_TEST_WITH(the_later_of_two_queues_of_a_name_is_saved,
+                init_world(w, sim_disk_new(1)))
 {
-    struct world w;
     struct seen seen;
 
-    init_world(&w, sim_disk_new(1));
-    ck_assert_status(start(&w), ST_OK);
-    commit(&w);
-    post(&w.f, 2);
-    commit(&w);
-    delete_queue(&w.f);
-    commit(&w);
-    post(&w.f, 3);
-    commit(&w);
-    sim_disk_kill(w.disk);
-    stop(&w);
-    sim_disk_flip(w.disk, first, frame_at(w.disk, 2) + 70, 3); /* QUEUE_GONE */
-    expect_damage(&w, frame_at(w.disk, 2), 4, 4);
-    ck_assert_uint_eq(salvage(&w, &seen), 3);
+    ck_assert_status(start(w), ST_OK);
+    commit(w);
+    post(&w->f, 2);
+    commit(w);
+    delete_queue(&w->f);
+    commit(w);
+    post(&w->f, 3);
+    commit(w);
+    sim_disk_kill(w->disk);
+    stop(w);
+    sim_disk_flip(w->disk, first, frame_at(w->disk, 2) + 70, 3); /* QUEUE_GONE */
+    expect_damage(w, frame_at(w->disk, 2), 4, 4);
+    ck_assert_uint_eq(salvage(w, &seen), 3);
     ck_assert_uint_eq(seen.damages, 1);
-    sim_disk_free(w.disk);
 }
 
-START_TEST(a_segment_without_its_head_loses_nothing_but_that)
+WORLD_TEST(a_segment_without_its_head_loses_nothing_but_that)
 {
-    struct world w;
     struct seen seen;
 
-    five_posts(&w);
-    sim_disk_flip(w.disk, first, 20, 3);
-    expect_damage(&w, 0, 1, 0);
-    ck_assert_uint_eq(salvage(&w, &seen), 5);
+    sim_disk_flip(w->disk, first, 20, 3);
+    expect_damage(w, 0, 1, 0);
+    ck_assert_uint_eq(salvage(w, &seen), 5);
     ck_assert_uint_eq(seen.found.lost, 0);
-    sim_disk_free(w.disk);
 }
 
-START_TEST(a_journal_of_the_test_api_stays_marked)
+WORLD_TEST(a_journal_of_the_test_api_stays_marked)
 {
     struct sim_disk *out = sim_disk_new(2);
     struct segment_head head;
-    struct world w;
     struct seen seen;
     size_t len;
     uint8_t *bytes;
 
-    five_posts(&w);
-    bytes = sim_disk_get(w.disk, first, &len);
+    bytes = sim_disk_get(w->disk, first, &len);
     ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
     head.required = SEGMENT_TEST_API;
     segment_head_write(bytes, &head);
-    sim_disk_put(w.disk, first, bytes, len);
+    sim_disk_put(w->disk, first, bytes, len);
     free(bytes);
     init_seen(&seen);
-    ck_assert_status(journal_salvage(sim_disk_open(w.disk), sim_disk_open(out), SEGMENT,
-                                     &seen.eyes, &seen.found, w.error),
+    ck_assert_status(journal_salvage(sim_disk_open(w->disk), sim_disk_open(out), SEGMENT,
+                                     &seen.eyes, &seen.found, w->error),
                      ST_OK);
     bytes = sim_disk_get(out, first, &len);
     ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
     ck_assert_uint_eq(head.required, SEGMENT_TEST_API);
     free(bytes);
     sim_disk_free(out);
-    sim_disk_free(w.disk);
 }
 
 /* Another version, and a checksum that says that it is so. */
-START_TEST(a_newer_version_cannot_be_read)
+WORLD_TEST(a_newer_version_cannot_be_read)
 {
     struct segment_head head;
-    struct world w;
     struct seen seen;
     int messages;
     size_t len;
     uint8_t *bytes;
 
-    five_posts(&w);
-    bytes = sim_disk_get(w.disk, first, &len);
+    bytes = sim_disk_get(w->disk, first, &len);
     ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
     head.version++;
     segment_head_write(bytes, &head);
-    sim_disk_put(w.disk, first, bytes, len);
+    sim_disk_put(w->disk, first, bytes, len);
     free(bytes);
-    ck_assert_status(verify(&w, &seen, &messages), ST_BAD_VALUE);
-    ck_assert_ptr_nonnull(strstr(w.error, "newer claimd"));
-    sim_disk_free(w.disk);
+    ck_assert_status(verify(w, &seen, &messages), ST_BAD_VALUE);
+    ck_assert_ptr_nonnull(strstr(w->error, "newer claimd"));
 }
 
 /* ------------------------------------------------------------------ several segments */
@@ -684,32 +659,29 @@ START_TEST(a_copy_misses_a_segment_that_it_loses)
     sim_disk_free(w.disk);
 }
 
-START_TEST(a_segment_of_another_journal_is_damage)
+WORLD_TEST_WITH(a_segment_of_another_journal_is_damage, four_segments(w))
 {
     struct names names;
     struct segment_head head;
-    struct world w;
     struct seen seen;
     int messages;
     uint8_t *bytes;
     size_t len;
 
-    four_segments(&w);
-    sim_disk_kill(w.disk);
-    stop(&w);
-    list_segments(w.disk, &names);
-    bytes = sim_disk_get(w.disk, names.all[1], &len);
+    sim_disk_kill(w->disk);
+    stop(w);
+    list_segments(w->disk, &names);
+    bytes = sim_disk_get(w->disk, names.all[1], &len);
     ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
     head.journal[3] ^= 1;
     segment_head_write(bytes, &head);
-    sim_disk_put(w.disk, names.all[1], bytes, len);
-    sim_disk_put(w.disk, "notes.txt", "mine", 4); /* which is none of our business */
+    sim_disk_put(w->disk, names.all[1], bytes, len);
+    sim_disk_put(w->disk, "notes.txt", "mine", 4); /* which is none of our business */
     free(bytes);
-    ck_assert_status(verify(&w, &seen, &messages), ST_OK);
+    ck_assert_status(verify(w, &seen, &messages), ST_OK);
     ck_assert_uint_eq(seen.damages, 2); /* it is there, and what should be is not */
     ck_assert_uint_eq(seen.last.from, strtoull(names.all[1], NULL, 16));
     ck_assert_uint_eq(seen.last.to, strtoull(names.all[2], NULL, 16) - 1);
-    sim_disk_free(w.disk);
 }
 
 /* Flips bits here and there, or cuts off. */
@@ -896,22 +868,19 @@ START_TEST(a_directory_that_changes_while_it_is_read_is_read_again)
     sim_disk_free(w.disk);
 }
 
-START_TEST(a_copy_that_fails_leaves_nothing)
+WORLD_TEST_WITH(a_copy_that_fails_leaves_nothing, four_segments(w))
 {
     const struct journal_linker none = {.link = NULL};
     struct journal_backup_result made;
     struct sim_disk *out = sim_disk_new(2);
-    struct world w;
 
-    four_segments(&w);
     sim_disk_fail(out, SIM_SYNC, 2, EIO);
-    ck_assert_status(
-        journal_backup(sim_disk_open(w.disk), sim_disk_open(out), &none, &made, w.error),
-        ST_IO);
+    ck_assert_status(journal_backup(sim_disk_open(w->disk), sim_disk_open(out), &none,
+                                    &made, w->error),
+                     ST_IO);
     ck_assert_uint_eq(sim_disk_files(out), 0);
-    stop(&w);
+    stop(w);
     sim_disk_free(out);
-    sim_disk_free(w.disk);
 }
 
 /* ------------------------------------------------------------------ disks that fail */

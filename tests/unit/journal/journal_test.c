@@ -99,6 +99,9 @@ close_world(struct world *w)
     sim_disk_free(w->disk);
 }
 
+#define WORLD_TEST(id)                                                                   \
+    FIXTURE_TEST_AS(id, struct world, w, open_world(w, 1), close_world(w))
+
 static void
 commit_all(struct world *w)
 {
@@ -115,39 +118,32 @@ cut(struct world *w)
     return start(w);
 }
 
-START_TEST(committed_changes_are_recovered)
+WORLD_TEST(committed_changes_are_recovered)
 {
     struct store_id claim;
-    struct world w;
 
-    open_world(&w, 1);
-    post(&w.f, 3);
-    claim = take(&w.f, 2);
-    ck_assert_status(delete_claimed(&w.f, 1, claim), ST_OK);
-    commit_all(&w);
-    post(&w.f, 1); /* this is not */
-    ck_assert_status(cut(&w), ST_OK);
-    list_all(&w.f);
-    expect(&w.f, 2, 3);
-    ck_assert_status(query(&w.f, claim), ST_OK);
-    expect(&w.f, 2);
-    wait_s(&w.f, 301);
-    list_free(&w.f);
-    expect(&w.f, 2, 3);
-    close_world(&w);
+    post(&w->f, 3);
+    claim = take(&w->f, 2);
+    ck_assert_status(delete_claimed(&w->f, 1, claim), ST_OK);
+    commit_all(w);
+    post(&w->f, 1); /* this is not */
+    ck_assert_status(cut(w), ST_OK);
+    list_all(&w->f);
+    expect(&w->f, 2, 3);
+    ck_assert_status(query(&w->f, claim), ST_OK);
+    expect(&w->f, 2);
+    wait_s(&w->f, 301);
+    list_free(&w->f);
+    expect(&w->f, 2, 3);
 }
 
-START_TEST(a_peaceful_end_commits_what_is_left)
+WORLD_TEST(a_peaceful_end_commits_what_is_left)
 {
-    struct world w;
-
-    open_world(&w, 1);
-    post(&w.f, 2);
-    stop(&w);
-    ck_assert_status(start(&w), ST_OK);
-    list_all(&w.f);
-    expect(&w.f, 1, 2);
-    close_world(&w);
+    post(&w->f, 2);
+    stop(w);
+    ck_assert_status(start(w), ST_OK);
+    list_all(&w->f);
+    expect(&w->f, 1, 2);
 }
 
 /* Counts the notifications of commits, and the wake-ups. */
@@ -172,67 +168,60 @@ count_commit(struct store_listener *listener, enum store_notification notificati
     return ++witness->notified == 1 ? &witness->wakeup : NULL;
 }
 
-START_TEST(each_commit_notifies_and_wakes_listeners)
+WORLD_TEST(each_commit_notifies_and_wakes_listeners)
 {
     struct witness witness = {.listener.notify = count_commit,
                               .wakeup.fire = count_wakeup};
-    struct world w;
 
-    open_world(&w, 1);
-    commit_all(&w);
-    store_log_listen(journal_log(w.journal), &witness.listener);
+    commit_all(w);
+    store_log_listen(journal_log(w->journal), &witness.listener);
     for (unsigned i = 1; i < 3; i++) {
-        post(&w.f, 1);
+        post(&w->f, 1);
         ck_assert_uint_eq(witness.notified, i - 1);
-        commit_all(&w);
+        commit_all(w);
         ck_assert_uint_eq(witness.notified, i);
         ck_assert_uint_eq(witness.woken, 1);
     }
-    store_log_unlisten(journal_log(w.journal), &witness.listener);
-    post(&w.f, 1);
-    commit_all(&w);
+    store_log_unlisten(journal_log(w->journal), &witness.listener);
+    post(&w->f, 1);
+    commit_all(w);
     ck_assert_uint_eq(witness.notified, 2);
-    close_world(&w);
 }
 
-START_TEST(nothing_is_durable_before_it_is)
+WORLD_TEST(nothing_is_durable_before_it_is)
 {
     struct store_op op = {.now_ms = START_MS};
-    struct world w;
 
-    open_world(&w, 1);
-    commit_all(&w);
-    post(&w.f, 1);
+    commit_all(w);
+    post(&w->f, 1);
     ck_assert_status(
-        store_queue_stats(w.f.store, &op, &w.f.queue, &(struct store_stats){0}), ST_OK);
+        store_queue_stats(w->f.store, &op, &w->f.queue, &(struct store_stats){0}), ST_OK);
     ck_assert_uint_gt(op.lsn, 0);
-    ck_assert_int_eq(store_log_durability(journal_log(w.journal), op.lsn), STORE_PENDING);
-    ck_assert(journal_step(w.journal));
-    ck_assert_int_eq(store_log_durability(journal_log(w.journal), op.lsn), STORE_DURABLE);
-    ck_assert(!journal_step(w.journal)); /* there is no more */
-    close_world(&w);
+    ck_assert_int_eq(store_log_durability(journal_log(w->journal), op.lsn),
+                     STORE_PENDING);
+    ck_assert(journal_step(w->journal));
+    ck_assert_int_eq(store_log_durability(journal_log(w->journal), op.lsn),
+                     STORE_DURABLE);
+    ck_assert(!journal_step(w->journal)); /* there is no more */
 }
 
-START_TEST(after_a_sync_that_failed_nothing_is_durable_any_more)
+WORLD_TEST(after_a_sync_that_failed_nothing_is_durable_any_more)
 {
     struct store_op op = {.now_ms = START_MS};
-    struct world w;
 
-    open_world(&w, 1);
-    post(&w.f, 1);
-    commit_all(&w);
-    post(&w.f, 1);
-    (void)store_queue_stats(w.f.store, &op, &w.f.queue, &(struct store_stats){0});
-    sim_disk_fail(w.disk, SIM_SYNC, 1, EIO);
-    ck_assert(!journal_step(w.journal));
-    ck_assert_uint_eq(w.failures, 1);
-    ck_assert_int_eq(store_log_durability(journal_log(w.journal), op.lsn), STORE_LOST);
-    ck_assert(!journal_step(w.journal)); /* it is not tried again */
-    ck_assert_int_eq(store_log_durability(journal_log(w.journal), op.lsn), STORE_LOST);
-    ck_assert_status(cut(&w), ST_OK);
-    list_all(&w.f);
-    expect(&w.f, 1);
-    close_world(&w);
+    post(&w->f, 1);
+    commit_all(w);
+    post(&w->f, 1);
+    (void)store_queue_stats(w->f.store, &op, &w->f.queue, &(struct store_stats){0});
+    sim_disk_fail(w->disk, SIM_SYNC, 1, EIO);
+    ck_assert(!journal_step(w->journal));
+    ck_assert_uint_eq(w->failures, 1);
+    ck_assert_int_eq(store_log_durability(journal_log(w->journal), op.lsn), STORE_LOST);
+    ck_assert(!journal_step(w->journal)); /* it is not tried again */
+    ck_assert_int_eq(store_log_durability(journal_log(w->journal), op.lsn), STORE_LOST);
+    ck_assert_status(cut(w), ST_OK);
+    list_all(&w->f);
+    expect(&w->f, 1);
 }
 
 /* Also while its first segments are made: the caller reports the failure, and ends. */
@@ -367,18 +356,16 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
 }
 
 /* A full disk goes on with the spares: others would have their space. */
-START_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
+WORLD_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
 {
     uint64_t bytes, spares = 0;
     char name[] = "spare.0";
-    struct world w;
 
-    open_world(&w, 1);
-    post(&w.f, 1);
-    commit_all(&w);
-    stop(&w);
+    post(&w->f, 1);
+    commit_all(w);
+    stop(w);
     for (; name[6] < '2'; name[6]++) { /* as if killed before they were synced */
-        struct disk *disk = sim_disk_open(w.disk);
+        struct disk *disk = sim_disk_open(w->disk);
         struct disk_file *file = NULL;
 
         ck_assert_int_eq(disk_unlink(disk, name), 0);
@@ -388,14 +375,13 @@ START_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
         ck_assert_int_eq(disk_sync_names(disk), 0);
         disk_close(disk, file);
     }
-    sim_disk_kill(w.disk);
-    ck_assert_status(start(&w), ST_OK);
+    sim_disk_kill(w->disk);
+    ck_assert_status(start(w), ST_OK);
     for (name[6] = '0'; name[6] < '2'; name[6]++) {
-        ck_assert(sim_disk_durable_size(w.disk, name, &bytes));
+        ck_assert(sim_disk_durable_size(w->disk, name, &bytes));
         spares += bytes == SEGMENT;
     }
     ck_assert_uint_eq(spares, 2);
-    close_world(&w);
 }
 
 /* The unused rest of the last segment is less than a segment. */
@@ -443,49 +429,44 @@ START_TEST(only_one_process_has_the_directory)
 }
 
 /* One message stays, the others come and go. */
-START_TEST(an_old_message_holds_no_old_segments)
+WORLD_TEST(an_old_message_holds_no_old_segments)
 {
     struct journal_metrics metrics;
-    struct world w;
 
-    open_world(&w, 1);
-    post(&w.f, 1);
-    commit_all(&w);
+    post(&w->f, 1);
+    commit_all(w);
     for (int i = 0; i < 20000; i++) {
-        w.f.posted = 1; /* the fixture has space for so many only */
-        post(&w.f, 1);
-        ck_assert_status(delete_free(&w.f, 2), ST_OK);
+        w->f.posted = 1; /* the fixture has space for so many only */
+        post(&w->f, 1);
+        ck_assert_status(delete_free(&w->f, 2), ST_OK);
         if (i % 5 == 0)
-            commit_all(&w);
-        journal_metrics(w.journal, &metrics);
+            commit_all(w);
+        journal_metrics(w->journal, &metrics);
         ck_assert_uint_le(metrics.segments, 8);
     }
     ck_assert_uint_ge(metrics.checkpoints, 5);
     ck_assert_int_ge(metrics.checkpoint_ms, START_MS);
-    ck_assert_uint_le(sim_disk_files(w.disk), 8 + SEGMENT_SPARES_MOST + 1); /* the lock */
-    commit_all(&w);
-    ck_assert_status(cut(&w), ST_OK);
-    list_all(&w.f);
-    expect(&w.f, 1);
-    close_world(&w);
+    ck_assert_uint_le(sim_disk_files(w->disk),
+                      8 + SEGMENT_SPARES_MOST + 1); /* the lock */
+    commit_all(w);
+    ck_assert_status(cut(w), ST_OK);
+    list_all(&w->f);
+    expect(&w->f, 1);
 }
 
-START_TEST(restarts_take_no_space_for_good)
+WORLD_TEST(restarts_take_no_space_for_good)
 {
     uint64_t before;
-    struct world w;
 
-    open_world(&w, 1);
-    post(&w.f, 1);
-    commit_all(&w);
-    ck_assert_status(cut(&w), ST_OK);
-    before = sim_disk_bytes(w.disk);
+    post(&w->f, 1);
+    commit_all(w);
+    ck_assert_status(cut(w), ST_OK);
+    before = sim_disk_bytes(w->disk);
     for (int i = 0; i < 10; i++)
-        ck_assert_status(cut(&w), ST_OK);
-    ck_assert_uint_le(sim_disk_bytes(w.disk), before + 10 * 8192);
-    list_all(&w.f);
-    expect(&w.f, 1);
-    close_world(&w);
+        ck_assert_status(cut(w), ST_OK);
+    ck_assert_uint_le(sim_disk_bytes(w->disk), before + 10 * 8192);
+    list_all(&w->f);
+    expect(&w->f, 1);
 }
 
 /* The size of the segments of a new journal where there is so much space. */
@@ -540,27 +521,24 @@ START_TEST(segments_do_not_shrink_with_the_space)
     sim_disk_free(sd);
 }
 
-START_TEST(a_torn_end_is_no_damage_but_a_hole_is)
+WORLD_TEST(a_torn_end_is_no_damage_but_a_hole_is)
 {
     char name[] = "0000000000000001.log";
-    struct world w;
 
-    open_world(&w, 1);
     for (int i = 0; i < 5; i++) {
-        post(&w.f, 1);
-        commit_all(&w);
+        post(&w->f, 1);
+        commit_all(w);
     }
-    sim_disk_crash_losing_all(w.disk);
-    stop(&w);
-    sim_disk_flip(w.disk, name, 4096 + 64 + 40, 3); /* in the first frame */
-    ck_assert_status(start(&w), ST_BAD_VALUE);
-    ck_assert_ptr_nonnull(strstr(w.error, "damaged"));
-    stop(&w);
-    sim_disk_flip(w.disk, name, 4096 + 64 + 40, 3); /* and back */
-    ck_assert_status(start(&w), ST_OK);
-    list_all(&w.f);
-    expect(&w.f, 1, 2, 3, 4, 5);
-    close_world(&w);
+    sim_disk_crash_losing_all(w->disk);
+    stop(w);
+    sim_disk_flip(w->disk, name, 4096 + 64 + 40, 3); /* in the first frame */
+    ck_assert_status(start(w), ST_BAD_VALUE);
+    ck_assert_ptr_nonnull(strstr(w->error, "damaged"));
+    stop(w);
+    sim_disk_flip(w->disk, name, 4096 + 64 + 40, 3); /* and back */
+    ck_assert_status(start(w), ST_OK);
+    list_all(&w->f);
+    expect(&w->f, 1, 2, 3, 4, 5);
 }
 
 START_TEST(a_full_disk_refuses_posts_and_lets_go)
@@ -798,28 +776,25 @@ START_TEST(a_group_is_in_one_frame)
 }
 
 /* A power cut in the middle of a frame leaves nothing of a finish. */
-START_TEST(a_finish_that_is_torn_has_not_happened)
+WORLD_TEST(a_finish_that_is_torn_has_not_happened)
 {
     struct finishing g;
-    struct world w;
 
-    open_world(&w, 1);
-    make_dead_lettering(&w.f, "q", 3, "failed", STORE_UNSET);
-    post(&w.f, 4);
-    g = finishing_of(&w.f, take(&w.f, 4));
+    make_dead_lettering(&w->f, "q", 3, "failed", STORE_UNSET);
+    post(&w->f, 4);
+    g = finishing_of(&w->f, take(&w->f, 4));
     then_delete(&g, 1);
     then_release(&g, 2, 30, "busy");
     then_dead_letter(&g, 3, "bad");
     then_post(&g, "next", 1);
     then_renew(&g, 500, 60);
-    commit_all(&w);
-    ck_assert_status(finish(&w.f, &g), ST_OK);
-    ck_assert_status(cut(&w), ST_OK);
-    ck_assert_status(query(&w.f, g.claim), ST_OK);
-    expect(&w.f, 1, 2, 3, 4);
-    ck_assert_int_eq(w.f.seen.claim_ttl_s, 300);
-    expect_details(&w.f, 2, NULL, NULL, -1, NULL, -1);
-    close_world(&w);
+    commit_all(w);
+    ck_assert_status(finish(&w->f, &g), ST_OK);
+    ck_assert_status(cut(w), ST_OK);
+    ck_assert_status(query(&w->f, g.claim), ST_OK);
+    expect(&w->f, 1, 2, 3, 4);
+    ck_assert_int_eq(w->f.seen.claim_ttl_s, 300);
+    expect_details(&w->f, 2, NULL, NULL, -1, NULL, -1);
 }
 
 START_TEST(a_finish_beyond_what_a_frame_holds_is_refused_and_changes_nothing)
@@ -978,49 +953,42 @@ START_TEST(a_flush_wakes_the_committer)
     close_world(&w);
 }
 
-START_TEST(time_goes_on_from_the_log_and_a_leap_is_ignored)
+WORLD_TEST(time_goes_on_from_the_log_and_a_leap_is_ignored)
 {
-    struct world w;
-
-    open_world(&w, 1);
-    post(&w.f, 1);
-    commit_all(&w);
-    stop(&w);
-    w.f.now_ms = START_MS - 3600 * 1000; /* the clock was set back */
-    ck_assert_status(start(&w), ST_OK);
-    ck_assert_int_eq(w.f.now_ms, START_MS);
-    stop(&w);
-    w.f.now_ms = START_MS + JOURNAL_LIFE_MAX_MS + 24 * 3600 * 1000;
-    ck_assert_status(start(&w), ST_BAD_VALUE);
-    ck_assert_ptr_nonnull(strstr(w.error, "claimd was down for 15 days"));
-    close_world(&w);
+    post(&w->f, 1);
+    commit_all(w);
+    stop(w);
+    w->f.now_ms = START_MS - 3600 * 1000; /* the clock was set back */
+    ck_assert_status(start(w), ST_OK);
+    ck_assert_int_eq(w->f.now_ms, START_MS);
+    stop(w);
+    w->f.now_ms = START_MS + JOURNAL_LIFE_MAX_MS + 24 * 3600 * 1000;
+    ck_assert_status(start(w), ST_BAD_VALUE);
+    ck_assert_ptr_nonnull(strstr(w->error, "claimd was down for 15 days"));
 }
 
 /* No producer can know it before the segment is there: else a body could be a frame. */
-START_TEST(every_segment_has_a_nonce_of_its_own)
+WORLD_TEST(every_segment_has_a_nonce_of_its_own)
 {
     enum { NONCE_AT = 48, NONCE = 16 };
     char names[2][32] = {"0000000000000001.log", ""};
     struct journal_metrics metrics;
     void *heads[2];
-    struct world w;
     size_t len;
 
-    open_world(&w, 1);
-    post(&w.f, 3);
-    commit_all(&w);
-    journal_metrics(w.journal, &metrics);
-    ck_assert_status(cut(&w), ST_OK);
+    post(&w->f, 3);
+    commit_all(w);
+    journal_metrics(w->journal, &metrics);
+    ck_assert_status(cut(w), ST_OK);
     snprintf(names[1], sizeof(names[1]), "%016" PRIx64 ".log", metrics.lsn + 1);
     for (int i = 0; i < 2; i++) {
-        heads[i] = sim_disk_get(w.disk, names[i], &len);
+        heads[i] = sim_disk_get(w->disk, names[i], &len);
         ck_assert_ptr_nonnull(heads[i]);
         ck_assert_uint_ge(len, NONCE_AT + NONCE);
     }
     ck_assert_mem_ne((char *)heads[0] + NONCE_AT, (char *)heads[1] + NONCE_AT, NONCE);
     free(heads[0]);
     free(heads[1]);
-    close_world(&w);
 }
 
 START_TEST(accepted_changes_fit_on_a_full_disk)

@@ -34,6 +34,8 @@ world_close(struct world *w)
     sim_disk_free(w->disk);
 }
 
+#define WORLD_TEST(id, open) FIXTURE_TEST_AS(id, struct world, w, open, world_close(w))
+
 /* hash: 0: without a key. */
 static enum status
 post_keyed(struct world *w, uint64_t hash, size_t count, struct store_id *ids)
@@ -134,60 +136,54 @@ START_TEST(after_a_crash_anywhere_a_repeated_request_has_one_effect)
     }
 }
 
-START_TEST(keys_survive_the_compaction_of_the_journal)
+WORLD_TEST(keys_survive_the_compaction_of_the_journal, world_open(w, 7))
 {
     struct store_id ids[4], again[4], claim, same;
     struct store_batch batch;
     struct journal_metrics metrics;
-    struct world w;
 
-    world_open(&w, 7);
-    ck_assert_status(post_keyed(&w, 1, 4, ids), ST_OK);
-    ck_assert_status(pop_keyed(&w, 2, 2, &batch), ST_OK);
+    ck_assert_status(post_keyed(w, 1, 4, ids), ST_OK);
+    ck_assert_status(pop_keyed(w, 2, 2, &batch), ST_OK);
     store_batch_release(&batch);
-    ck_assert_status(claim_keyed(&w, 3, &claim), ST_OK);
+    ck_assert_status(claim_keyed(w, 3, &claim), ST_OK);
     for (int i = 0; i < 100;
          i++) { /* several segments; each checkpoint frees the old ones */
-        ck_assert_status(post_keyed(&w, 0, 8, (struct store_id[8]){{""}}), ST_OK);
-        ck_assert_status(pop_keyed(&w, 0, 8, &batch), ST_OK);
+        ck_assert_status(post_keyed(w, 0, 8, (struct store_id[8]){{""}}), ST_OK);
+        ck_assert_status(pop_keyed(w, 0, 8, &batch), ST_OK);
         store_batch_release(&batch);
         if (i % 10 == 0)
-            journal_checkpoint(w.p.journal);
-        journalled_commit(&w.p);
+            journal_checkpoint(w->p.journal);
+        journalled_commit(&w->p);
     }
-    journal_metrics(w.p.journal, &metrics);
+    journal_metrics(w->p.journal, &metrics);
     ck_assert_uint_ge(metrics.checkpoints, 2);
     ck_assert_uint_lt(metrics.bytes, 800000); /* of more that was written */
-    journalled_stop(&w.p);
-    sim_disk_crash_losing_all(w.disk);
-    journalled_start(&w.p, START_MS);
-    ck_assert_status(post_keyed(&w, 1, 4, again), ST_OK);
+    journalled_stop(&w->p);
+    sim_disk_crash_losing_all(w->disk);
+    journalled_start(&w->p, START_MS);
+    ck_assert_status(post_keyed(w, 1, 4, again), ST_OK);
     ck_assert_str_eq(ids[3].text, again[3].text);
-    ck_assert_status(pop_keyed(&w, 2, 2, &batch), ST_OK);
+    ck_assert_status(pop_keyed(w, 2, 2, &batch), ST_OK);
     ck_assert_uint_eq(batch.count, 2);
     ck_assert_str_eq(batch.messages[1].id.text, ids[1].text);
     ck_assert_uint_eq(batch.messages[1].body.len, BODY);
     store_batch_release(&batch);
-    ck_assert_status(claim_keyed(&w, 3, &same), ST_OK);
+    ck_assert_status(claim_keyed(w, 3, &same), ST_OK);
     ck_assert_str_eq(claim.text, same.text);
-    world_close(&w);
 }
 
-START_TEST(a_restart_knows_when_keys_end)
+WORLD_TEST(a_restart_knows_when_keys_end, world_open(w, 1))
 {
     struct store_batch batch;
     struct store_id id[1];
-    struct world w;
 
-    world_open(&w, 1);
-    ck_assert_status(post_keyed(&w, 1, 1, id), ST_OK);
-    ck_assert_status(pop_keyed(&w, 0, 1, &batch), ST_OK); /* no other deadline is left */
+    ck_assert_status(post_keyed(w, 1, 1, id), ST_OK);
+    ck_assert_status(pop_keyed(w, 0, 1, &batch), ST_OK); /* no other deadline is left */
     store_batch_release(&batch);
-    journalled_commit(&w.p);
-    journalled_stop(&w.p);
-    journalled_start(&w.p, START_MS);
-    ck_assert_int_le(store_next_ms(w.p.store), START_MS + FIXTURE_KEY_S * 1000 + 1000);
-    world_close(&w);
+    journalled_commit(&w->p);
+    journalled_stop(&w->p);
+    journalled_start(&w->p, START_MS);
+    ck_assert_int_le(store_next_ms(w->p.store), START_MS + FIXTURE_KEY_S * 1000 + 1000);
 }
 
 START_TEST(a_pop_whose_key_is_larger_than_a_frame_is_refused_and_changes_nothing)

@@ -48,6 +48,10 @@ machine_end(struct machine *m)
     sim_disk_free(m->p.disk);
 }
 
+#define MACHINE_TEST_WITH(id, open)                                                      \
+    FIXTURE_TEST_AS(id, struct machine, m, open, machine_end(m))
+#define MACHINE_TEST(id) MACHINE_TEST_WITH(id, machine_begin(m, NULL))
+
 static void
 time_passes(struct machine *m, int64_t ms)
 {
@@ -90,65 +94,48 @@ process_dies(struct machine *m)
     journalled_stop(&m->p);
 }
 
-START_TEST(a_message_survives_a_restart_after_the_wall_clock_was_set_forward)
+MACHINE_TEST(a_message_survives_a_restart_after_the_wall_clock_was_set_forward)
 {
-    struct machine m;
-
-    machine_begin(&m, NULL);
-    wall_clock_is_set(&m, 3 * HOUR);
-    post_for(&m, 3600);
-    process_dies(&m);
-    machine_start(&m, NULL, START_MS + 3 * HOUR + SECOND, 0);
-    ck_assert_int_eq(m.p.recovery.now_ms, START_MS + SECOND);
-    ck_assert_uint_eq(messages(&m), 1);
-    machine_end(&m);
+    wall_clock_is_set(m, 3 * HOUR);
+    post_for(m, 3600);
+    process_dies(m);
+    machine_start(m, NULL, START_MS + 3 * HOUR + SECOND, 0);
+    ck_assert_int_eq(m->p.recovery.now_ms, START_MS + SECOND);
+    ck_assert_uint_eq(messages(m), 1);
 }
 
-START_TEST(the_distance_of_the_clocks_outlives_many_restarts)
+MACHINE_TEST(the_distance_of_the_clocks_outlives_many_restarts)
 {
-    struct machine m;
-
-    machine_begin(&m, NULL);
-    wall_clock_is_set(&m, 3 * HOUR);
-    post_for(&m, 3600);
+    wall_clock_is_set(m, 3 * HOUR);
+    post_for(m, 3600);
     for (int i = 1; i <= 10; i++) {
-        process_dies(&m);
-        machine_start(&m, NULL, START_MS + 3 * HOUR + i * SECOND, 0);
-        ck_assert_int_eq(m.p.recovery.now_ms, START_MS + i * SECOND);
-        journalled_commit(&m.p); /* a start writes a record */
+        process_dies(m);
+        machine_start(m, NULL, START_MS + 3 * HOUR + i * SECOND, 0);
+        ck_assert_int_eq(m->p.recovery.now_ms, START_MS + i * SECOND);
+        journalled_commit(&m->p); /* a start writes a record */
     }
-    ck_assert_uint_eq(messages(&m), 1);
-    machine_end(&m);
+    ck_assert_uint_eq(messages(m), 1);
 }
 
-START_TEST(a_seal_stores_the_distance_of_the_clocks)
+MACHINE_TEST(a_seal_stores_the_distance_of_the_clocks)
 {
-    struct machine m;
-
-    machine_begin(&m, NULL);
-    post_for(&m, 3600);
-    wall_clock_is_set(&m, 3 * HOUR);
-    journalled_stop(&m.p); /* in peace */
-    machine_start(&m, NULL, START_MS + 3 * HOUR + SECOND, 0);
-    ck_assert_int_eq(m.p.recovery.now_ms, START_MS + SECOND);
-    ck_assert_uint_eq(messages(&m), 1);
-    machine_end(&m);
+    post_for(m, 3600);
+    wall_clock_is_set(m, 3 * HOUR);
+    journalled_stop(&m->p); /* in peace */
+    machine_start(m, NULL, START_MS + 3 * HOUR + SECOND, 0);
+    ck_assert_int_eq(m->p.recovery.now_ms, START_MS + SECOND);
+    ck_assert_uint_eq(messages(m), 1);
 }
 
-START_TEST(time_passes_while_the_process_is_down)
+MACHINE_TEST(time_passes_while_the_process_is_down)
 {
-    struct machine m;
-
-    machine_begin(&m, NULL);
-    wall_clock_is_set(&m, -HOUR);
-    post_for(&m, 3600);
-    time_passes(&m, 100 * SECOND);
-    process_dies(&m);
-    machine_start(&m, NULL, START_MS + 100 * SECOND,
-                  0); /* 3,700 seconds after the post */
-    ck_assert_int_eq(m.p.recovery.now_ms, START_MS + HOUR + 100 * SECOND);
-    ck_assert_uint_eq(messages(&m), 0);
-    machine_end(&m);
+    wall_clock_is_set(m, -HOUR);
+    post_for(m, 3600);
+    time_passes(m, 100 * SECOND);
+    process_dies(m);
+    machine_start(m, NULL, START_MS + 100 * SECOND, 0); /* 3,700 seconds after the post */
+    ck_assert_int_eq(m->p.recovery.now_ms, START_MS + HOUR + 100 * SECOND);
+    ck_assert_uint_eq(messages(m), 0);
 }
 
 START_TEST(without_a_new_boot_the_wall_clock_may_be_set_while_the_process_is_down)
@@ -172,46 +159,37 @@ START_TEST(without_a_new_boot_the_wall_clock_may_be_set_while_the_process_is_dow
     }
 }
 
-START_TEST(after_a_new_boot_the_wall_clock_shows_how_long_the_process_was_down)
+MACHINE_TEST_WITH(after_a_new_boot_the_wall_clock_shows_how_long_the_process_was_down,
+                  machine_begin(m, boot_a))
 {
-    struct machine m;
-
-    machine_begin(&m, boot_a);
-    post_for(&m, 3600);
-    process_dies(&m);
-    machine_start(&m, boot_b, START_MS + 60 * SECOND, 20 * SECOND_NS);
-    ck_assert_int_eq(m.p.recovery.now_ms, START_MS + 60 * SECOND);
-    machine_end(&m);
+    post_for(m, 3600);
+    process_dies(m);
+    machine_start(m, boot_b, START_MS + 60 * SECOND, 20 * SECOND_NS);
+    ck_assert_int_eq(m->p.recovery.now_ms, START_MS + 60 * SECOND);
 }
 
 /* A machine without a clock of its own: it starts behind, and the time service sets it
  * later, between two starts of the process. */
-START_TEST(a_boot_with_a_clock_that_is_behind_lets_no_time_pass)
+MACHINE_TEST_WITH(a_boot_with_a_clock_that_is_behind_lets_no_time_pass,
+                  machine_begin(m, boot_a))
 {
-    struct machine m;
-
-    machine_begin(&m, boot_a);
-    post_for(&m, 3600);
-    process_dies(&m);
-    machine_start(&m, boot_b, START_MS - 3 * HOUR, 20 * SECOND_NS);
-    ck_assert_int_eq(m.p.recovery.now_ms, START_MS);
-    process_dies(&m);
-    machine_start(&m, boot_b, START_MS + 60 * SECOND, 25 * SECOND_NS);
-    ck_assert_int_eq(m.p.recovery.now_ms, START_MS + 5 * SECOND);
-    ck_assert_uint_eq(messages(&m), 1);
-    machine_end(&m);
+    post_for(m, 3600);
+    process_dies(m);
+    machine_start(m, boot_b, START_MS - 3 * HOUR, 20 * SECOND_NS);
+    ck_assert_int_eq(m->p.recovery.now_ms, START_MS);
+    process_dies(m);
+    machine_start(m, boot_b, START_MS + 60 * SECOND, 25 * SECOND_NS);
+    ck_assert_int_eq(m->p.recovery.now_ms, START_MS + 5 * SECOND);
+    ck_assert_uint_eq(messages(m), 1);
 }
 
-START_TEST(small_differences_leave_the_milliseconds_of_the_wall_clock)
+MACHINE_TEST_WITH(small_differences_leave_the_milliseconds_of_the_wall_clock,
+                  machine_begin(m, boot_a))
 {
-    struct machine m;
-
-    machine_begin(&m, boot_a);
-    post_for(&m, 3600);
-    process_dies(&m);
-    machine_start(&m, boot_a, START_MS + 2999, 102 * SECOND_NS);
-    ck_assert_int_eq(m.p.recovery.now_ms, START_MS + 2999);
-    machine_end(&m);
+    post_for(m, 3600);
+    process_dies(m);
+    machine_start(m, boot_a, START_MS + 2999, 102 * SECOND_NS);
+    ck_assert_int_eq(m->p.recovery.now_ms, START_MS + 2999);
 }
 
 /* Recovers with these settings; returns the status. */

@@ -69,93 +69,79 @@ assert_host(struct map *m, uint16_t slot, const char *host)
     ck_assert_str_eq(address.host, host);
 }
 
-START_TEST(map_read_finds_the_primary_of_each_slot)
+#define MAP_TEST(id) FIXTURE_TEST_AS(id, struct map, m, map_init(m), map_fini(m))
+
+MAP_TEST(map_read_finds_the_primary_of_each_slot)
 {
     struct map_coverage coverage;
     struct slots_reply a;
-    struct map m;
 
-    map_init(&m);
     make_slots_reply(&a, 200);
-    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_OK);
-    assert_host(&m, 0, "a");
-    ck_assert_uint_eq(map_address(&m, map_find(&m, 99)).port, 1);
-    assert_host(&m, 100, "queried");
-    ck_assert_uint_eq(map_find(&m, 201), MAP_NOWHERE);
-    coverage = map_coverage(&m);
+    ck_assert_int_eq(map_read(m, &a.all, &queried), ST_OK);
+    assert_host(m, 0, "a");
+    ck_assert_uint_eq(map_address(m, map_find(m, 99)).port, 1);
+    assert_host(m, 100, "queried");
+    ck_assert_uint_eq(map_find(m, 201), MAP_NOWHERE);
+    coverage = map_coverage(m);
     ck_assert_uint_eq(coverage.replicas_least, 0);
     ck_assert_uint_eq(coverage.slots_without_node, SLOT_COUNT - 201);
-    map_fini(&m);
 }
 
-START_TEST(an_invalid_reply_does_not_change_the_map)
+MAP_TEST(an_invalid_reply_does_not_change_the_map)
 {
     struct slots_reply a;
-    struct map m;
 
-    map_init(&m);
     make_slots_reply(&a, 200);
-    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_OK);
+    ck_assert_int_eq(map_read(m, &a.all, &queried), ST_OK);
     make_slots_reply(&a, SLOT_COUNT); /* beyond the last slot */
-    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
+    ck_assert_int_eq(map_read(m, &a.all, &queried), ST_UNAVAILABLE);
     make_slots_reply(&a, 50); /* the range ends before it begins */
-    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
+    ck_assert_int_eq(map_read(m, &a.all, &queried), ST_UNAVAILABLE);
     make_slots_reply(&a, 200);
     a.port[2] = number(0);
-    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
+    ck_assert_int_eq(map_read(m, &a.all, &queried), ST_UNAVAILABLE);
     make_slots_reply(&a, 200);
     a.range[1].elements = 2;
-    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
+    ck_assert_int_eq(map_read(m, &a.all, &queried), ST_UNAVAILABLE);
     a.all.elements = 0; /* a node that knows no slots */
-    ck_assert_int_eq(map_read(&m, &a.all, &queried), ST_UNAVAILABLE);
-    ck_assert_uint_ne(map_find(&m, 200), MAP_NOWHERE);
-    map_fini(&m);
+    ck_assert_int_eq(map_read(m, &a.all, &queried), ST_UNAVAILABLE);
+    ck_assert_uint_ne(map_find(m, 200), MAP_NOWHERE);
 }
 
-START_TEST(map_move_changes_one_slot_only)
+MAP_TEST(map_move_changes_one_slot_only)
 {
     const struct link_address to = {"b", 9};
     struct slots_reply a;
-    struct map m;
 
-    map_init(&m);
     make_slots_reply(&a, 200);
-    (void)map_read(&m, &a.all, &queried);
-    map_move(&m, 7, &to);
-    assert_host(&m, 7, "b");
-    assert_host(&m, 8, "a");
-    map_fini(&m);
+    (void)map_read(m, &a.all, &queried);
+    map_move(m, 7, &to);
+    assert_host(m, 7, "b");
+    assert_host(m, 8, "a");
 }
 
-START_TEST(a_single_redis_has_all_slots)
+MAP_TEST(a_single_redis_has_all_slots)
 {
-    struct map m;
-
-    map_init(&m);
-    map_set_single(&m, &queried);
-    ck_assert_uint_eq(map_find(&m, 0), map_find(&m, SLOT_COUNT - 1));
-    ck_assert(m.single);
-    map_fini(&m);
+    map_set_single(m, &queried);
+    ck_assert_uint_eq(map_find(m, 0), map_find(m, SLOT_COUNT - 1));
+    ck_assert(m->single);
 }
 
-START_TEST(a_full_map_is_cleared_and_starts_a_generation)
+MAP_TEST(a_full_map_is_cleared_and_starts_a_generation)
 {
     struct link_address node = {"node", 1};
-    struct map m;
 
-    map_init(&m);
     for (uint16_t i = 1; i <= MAP_NODES; i++) {
         node.port = i;
-        ck_assert_uint_eq(map_enter_node(&m, &node), i - 1);
+        ck_assert_uint_eq(map_enter_node(m, &node), i - 1);
     }
-    ck_assert_uint_eq(map_enter_node(&m, &node),
+    ck_assert_uint_eq(map_enter_node(m, &node),
                       MAP_NODES - 1); /* the map has this node */
-    ck_assert_uint_eq(map_generation(&m), 0);
+    ck_assert_uint_eq(map_generation(m), 0);
     node.port = MAP_NODES + 1;
-    ck_assert_uint_eq(map_enter_node(&m, &node), 0);
-    ck_assert_uint_eq(map_generation(&m), 1);
-    ck_assert_uint_eq(map_find(&m, 0), MAP_NOWHERE);
-    map_fini(&m);
+    ck_assert_uint_eq(map_enter_node(m, &node), 0);
+    ck_assert_uint_eq(map_generation(m), 1);
+    ck_assert_uint_eq(map_find(m, 0), MAP_NOWHERE);
 }
 
 START_TEST(redirection_addresses_are_parsed)

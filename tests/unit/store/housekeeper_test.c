@@ -65,96 +65,74 @@ fixture_close(struct fixture *f)
     mem_destroy(f->mem);
 }
 
-START_TEST(without_a_deadline_the_worker_may_sleep_for_ever)
-{
-    struct fixture f;
+#define HOUSEKEEPER_TEST(id, open)                                                       \
+    FIXTURE_TEST(id, struct fixture, open, fixture_close(f))
 
-    fixture_open(&f, INT64_MAX, 0);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
-    ck_assert_int_eq(f.idle.done, 0);
-    fixture_close(&f);
+HOUSEKEEPER_TEST(without_a_deadline_the_worker_may_sleep_for_ever,
+                 fixture_open(f, INT64_MAX, 0))
+{
+    ck_assert_int_eq(housekeeping_step(&f->mine, 0), -1);
+    ck_assert_int_eq(f->idle.done, 0);
 }
 
-START_TEST(work_that_is_due_is_done_a_slice_a_step)
+HOUSEKEEPER_TEST(work_that_is_due_is_done_a_slice_a_step, fixture_open(f, 0, 3))
 {
-    struct fixture f;
-
-    fixture_open(&f, 0, 3);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 0), 0);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 0), 0);
-    ck_assert_int_eq(f.idle.done, 2);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
-    ck_assert_int_eq(f.idle.done, 3);
-    fixture_close(&f);
+    ck_assert_int_eq(housekeeping_step(&f->mine, 0), 0);
+    ck_assert_int_eq(housekeeping_step(&f->mine, 0), 0);
+    ck_assert_int_eq(f->idle.done, 2);
+    ck_assert_int_eq(housekeeping_step(&f->mine, 0), -1);
+    ck_assert_int_eq(f->idle.done, 3);
 }
 
-START_TEST(a_deadline_ahead_is_slept_for)
+HOUSEKEEPER_TEST(a_deadline_ahead_is_slept_for, fixture_open(f, 0, 0))
 {
-    struct fixture f;
     int64_t sleep_ms;
 
-    fixture_open(&f, 0, 0);
-    f.idle.next_ms = clock_now_ms(&f.clock) + 60000;
-    sleep_ms = housekeeping_step(&f.mine, 0);
+    f->idle.next_ms = clock_now_ms(&f->clock) + 60000;
+    sleep_ms = housekeeping_step(&f->mine, 0);
     ck_assert_int_gt(sleep_ms, 0);
     ck_assert_int_le(sleep_ms, 30000); /* the machine may sleep meanwhile */
-    ck_assert_int_eq(f.idle.done, 0);
-    fixture_close(&f);
+    ck_assert_int_eq(f->idle.done, 0);
 }
 
-START_TEST(a_busy_worker_checks_only_now_and_then)
+HOUSEKEEPER_TEST(a_busy_worker_checks_only_now_and_then, fixture_open(f, INT64_MAX, 0))
 {
-    struct fixture f;
-
-    fixture_open(&f, INT64_MAX, 0);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 100), -1);
-    ck_assert_int_gt(housekeeping_step(&f.mine, 101), 0); /* wakes up to check again */
-    ck_assert_int_eq(f.idle.checks, 1);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 102), -1);
-    ck_assert_int_eq(f.idle.checks, 2);
-    housekeeping_hurry(&f.mine);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 102), -1);
-    ck_assert_int_eq(f.idle.checks, 3);
-    fixture_close(&f);
+    ck_assert_int_eq(housekeeping_step(&f->mine, 100), -1);
+    ck_assert_int_gt(housekeeping_step(&f->mine, 101), 0); /* wakes up to check again */
+    ck_assert_int_eq(f->idle.checks, 1);
+    ck_assert_int_eq(housekeeping_step(&f->mine, 102), -1);
+    ck_assert_int_eq(f->idle.checks, 2);
+    housekeeping_hurry(&f->mine);
+    ck_assert_int_eq(housekeeping_step(&f->mine, 102), -1);
+    ck_assert_int_eq(f->idle.checks, 3);
 }
 
-START_TEST(two_workers_do_not_do_the_same_work)
+HOUSEKEEPER_TEST(two_workers_do_not_do_the_same_work, fixture_open(f, 0, 1))
 {
-    struct fixture f;
-
-    fixture_open(&f, 0, 1);
-    atomic_store(&f.shared.busy, true);                 /* another thread is at it */
-    ck_assert_int_gt(housekeeping_step(&f.mine, 0), 0); /* but it looks again */
-    ck_assert_int_eq(f.idle.done, 0);
-    atomic_store(&f.shared.busy, false);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 2), -1);
-    ck_assert_int_eq(f.idle.done, 1);
-    fixture_close(&f);
+    atomic_store(&f->shared.busy, true);                 /* another thread is at it */
+    ck_assert_int_gt(housekeeping_step(&f->mine, 0), 0); /* but it looks again */
+    ck_assert_int_eq(f->idle.done, 0);
+    atomic_store(&f->shared.busy, false);
+    ck_assert_int_eq(housekeeping_step(&f->mine, 2), -1);
+    ck_assert_int_eq(f->idle.done, 1);
 }
 
-START_TEST(deadlines_due_during_a_slice_are_not_missed)
+HOUSEKEEPER_TEST(deadlines_due_during_a_slice_are_not_missed, fixture_open(f, 0, 1))
 {
-    struct fixture f;
-
-    fixture_open(&f, 0, 1);
-    f.idle.meanwhile_ms = 1;
-    ck_assert_int_eq(housekeeping_step(&f.mine, 0), 0);
-    f.idle.meanwhile_ms = 0;
-    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
-    ck_assert_int_eq(f.idle.done, 2);
-    fixture_close(&f);
+    f->idle.meanwhile_ms = 1;
+    ck_assert_int_eq(housekeeping_step(&f->mine, 0), 0);
+    f->idle.meanwhile_ms = 0;
+    ck_assert_int_eq(housekeeping_step(&f->mine, 0), -1);
+    ck_assert_int_eq(f->idle.done, 2);
 }
 
-START_TEST(with_a_stopped_clock_a_worker_does_not_wake_for_deadlines)
+HOUSEKEEPER_TEST(with_a_stopped_clock_a_worker_does_not_wake_for_deadlines,
+                 fixture_open(f, 2000, 1))
 {
-    struct fixture f;
-
-    fixture_open(&f, 2000, 1);
-    clock_init_manual(&f.clock, 1000);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
-    clock_advance(&f.clock, 1000);
-    housekeeping_hurry(&f.mine);
-    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
-    ck_assert_int_eq(f.idle.done, 1);
-    fixture_close(&f);
+    clock_init_manual(&f->clock, 1000);
+    ck_assert_int_eq(housekeeping_step(&f->mine, 0), -1);
+    clock_advance(&f->clock, 1000);
+    housekeeping_hurry(&f->mine);
+    ck_assert_int_eq(housekeeping_step(&f->mine, 0), -1);
+    ck_assert_int_eq(f->idle.done, 1);
 }
