@@ -87,6 +87,47 @@ expect_error(struct loading *l, const char *part)
                   l->error);
 }
 
+/* Begins with these arguments. */
+#define begin_with(l, ...) begin_with_all(l, (const char *const[]){__VA_ARGS__, NULL})
+static void
+begin_with_all(struct loading *l, const char *const *args)
+{
+    begin(l);
+    for (; *args != NULL; args++)
+        arg(l, *args);
+}
+
+/* Begins with these arguments and loads them. */
+#define accept(l, ...)                                                                   \
+    do {                                                                                 \
+        begin_with(l, __VA_ARGS__);                                                      \
+        ck_assert_msg(load(l) == ST_OK, "%s", (l)->error);                               \
+    } while (0)
+
+/* A configuration with one source is refused, and its error has this part. */
+static void
+refuse_argument(struct loading *l, const char *text, const char *part)
+{
+    begin_with(l, text);
+    expect_error(l, part);
+}
+
+static void
+refuse_variable(struct loading *l, const char *text, const char *part)
+{
+    begin(l);
+    variable(l, text);
+    expect_error(l, part);
+}
+
+static void
+refuse_file(struct loading *l, const char *text, const char *part)
+{
+    begin(l);
+    file(l, text);
+    expect_error(l, part);
+}
+
 START_TEST(an_empty_configuration_has_the_default_limits)
 {
     const struct api_limits want = {
@@ -150,20 +191,14 @@ START_TEST(subscriber_types_are_joined_by_commas)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--subscriber-types=https, HTTP");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--subscriber-types=https, HTTP");
     ck_assert_uint_eq(l.config.limits.subscriber_types, 3);
-    begin(&l);
-    arg(&l, "--subscriber-types=mailto");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--subscriber-types=mailto");
     ck_assert_uint_eq(l.config.limits.subscriber_types, 4);
-    begin(&l);
-    arg(&l, "--subscriber-types=http,");
-    expect_error(&l, "must be some of http|https|mailto, joined by commas");
-    begin(&l);
-    arg(&l, "--subscriber-types=http,trust+http");
-    expect_error(&l, "must be some of http|https|mailto, joined by commas");
+    refuse_argument(&l, "--subscriber-types=http,",
+                    "must be some of http|https|mailto, joined by commas");
+    refuse_argument(&l, "--subscriber-types=http,trust+http",
+                    "must be some of http|https|mailto, joined by commas");
 }
 
 START_TEST(arguments_override_variables_and_variables_the_file)
@@ -187,10 +222,7 @@ START_TEST(the_last_of_two_arguments_counts)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--workers=3");
-    arg(&l, "--workers=4");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--workers=3", "--workers=4");
     ck_assert_int_eq(l.config.workers, 4);
 }
 
@@ -198,12 +230,7 @@ START_TEST(a_boolean_option_may_have_a_value)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--admin-mode");
-    arg(&l, "--enable-v1=no");
-    arg(&l, "--client-id-uuid-safe");
-    arg(&l, "off");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--admin-mode", "--enable-v1=no", "--client-id-uuid-safe", "off");
     ck_assert(l.config.limits.admin_mode);
     ck_assert(!l.config.limits.enable_v1);
     ck_assert(!l.config.limits.client_id_strict);
@@ -225,19 +252,11 @@ START_TEST(a_boolean_option_may_have_a_value)
     ck_assert(l.config.access_log);
     ck_assert_int_eq(l.config.workers, 1);
 
-    begin(&l);
-    arg(&l, "--admin-mode=false");
-    arg(&l, "true");
+    begin_with(&l, "--admin-mode=false", "true");
     expect_error(&l, "true is not an option");
-    begin(&l);
-    arg(&l, "--admin-mode");
-    arg(&l, "maybe");
+    begin_with(&l, "--admin-mode", "maybe");
     expect_error(&l, "maybe is not an option");
-    begin(&l);
-    arg(&l, "--enable-v1");
-    arg(&l, "false");
-    arg(&l, "--help");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--enable-v1", "false", "--help");
     ck_assert_int_eq(l.action, ACTION_HELP);
 }
 
@@ -260,22 +279,14 @@ START_TEST(an_unknown_option_is_an_error_in_every_source)
 {
     struct loading l;
 
-    begin(&l);
-    file(&l, "# a comment\n\n[claimd]\nworkrs = 7\n");
-    expect_error(&l, ":4: workrs is not an option");
-    begin(&l);
-    variable(&l, "CLAIMD_WORKRS=7");
-    expect_error(&l, "CLAIMD_WORKRS is not an option. Variables that begin with CLAIMD_ "
-                     "set options. Rename or unset it");
-    begin(&l);
-    arg(&l, "--workrs=7");
-    expect_error(&l, "--workrs is not an option");
-    begin(&l);
-    arg(&l, "--max_claim_ttl=70");
-    expect_error(&l, "--max_claim_ttl is not an option");
-    begin(&l);
-    arg(&l, "7");
-    expect_error(&l, "7 is not an option");
+    refuse_file(&l, "# a comment\n\n[claimd]\nworkrs = 7\n",
+                ":4: workrs is not an option");
+    refuse_variable(&l, "CLAIMD_WORKRS=7",
+                    "CLAIMD_WORKRS is not an option. Variables that begin with CLAIMD_ "
+                    "set options. Rename or unset it");
+    refuse_argument(&l, "--workrs=7", "--workrs is not an option");
+    refuse_argument(&l, "--max_claim_ttl=70", "--max_claim_ttl is not an option");
+    refuse_argument(&l, "7", "7 is not an option");
 }
 
 START_TEST(variables_of_clients_are_not_options)
@@ -334,53 +345,37 @@ START_TEST(the_error_of_a_bad_value_names_its_source)
 {
     struct loading l;
 
-    begin(&l);
-    file(&l, "workers = 7\nshards = \n");
-    expect_error(&l, ":2: shards must be a whole number, 1 to 1024 (received \"\")");
-    begin(&l);
-    variable(&l, "CLAIMD_LOG_FORMAT=xml");
-    expect_error(&l, "claimd: environment: CLAIMD_LOG_FORMAT must be one of text|json "
-                     "(received \"xml\")");
-    begin(&l);
-    arg(&l, "--max-claim-ttl=0");
-    expect_error(
-        &l,
+    refuse_file(&l, "workers = 7\nshards = \n",
+                ":2: shards must be a whole number, 1 to 1024 (received \"\")");
+    refuse_variable(&l, "CLAIMD_LOG_FORMAT=xml",
+                    "claimd: environment: CLAIMD_LOG_FORMAT must be one of text|json "
+                    "(received \"xml\")");
+    refuse_argument(
+        &l, "--max-claim-ttl=0",
         "claimd: command line: --max-claim-ttl must be 1 to 31536000 (received \"0\")");
-    begin(&l);
-    arg(&l, "--workers");
-    expect_error(&l, "claimd: command line: --workers needs a value");
-    begin(&l);
-    arg(&l, "--max-memory=much");
-    expect_error(&l, "--max-memory must be half or a number of bytes (such as 262144 or "
-                     "256K), at least 0 (received \"much\")");
-    begin(&l);
-    arg(&l, "--socket-mode=rw");
-    expect_error(&l,
-                 "--socket-mode must be octal permissions from 0 to 0777, such as 0660 "
-                 "(received \"rw\")");
-    begin(&l);
-    arg(&l, "--subscriber-types=fax");
-    expect_error(&l, "joined by commas (received \"fax\")");
-    begin(&l);
-    variable(&l, "CLAIMD_LISTEN=nonsense");
-    expect_error(&l, "unix:PATH, not \"nonsense\"\n");
-    begin(&l);
-    file(&l, "enable_v1 = maybe\n");
-    expect_error(&l, ":1: enable_v1 must be one of false|true (received \"maybe\")\n");
-    begin(&l);
-    file(&l, "enable_v1 = true # as before\n");
-    expect_error(&l,
-                 "(received \"true # as before\"). A comment after a value must begin "
-                 "with ;\n");
+    refuse_argument(&l, "--workers", "claimd: command line: --workers needs a value");
+    refuse_argument(&l, "--max-memory=much",
+                    "--max-memory must be half or a number of bytes (such as 262144 or "
+                    "256K), at least 0 (received \"much\")");
+    refuse_argument(
+        &l, "--socket-mode=rw",
+        "--socket-mode must be octal permissions from 0 to 0777, such as 0660 "
+        "(received \"rw\")");
+    refuse_argument(&l, "--subscriber-types=fax", "joined by commas (received \"fax\")");
+    refuse_variable(&l, "CLAIMD_LISTEN=nonsense", "unix:PATH, not \"nonsense\"\n");
+    refuse_file(&l, "enable_v1 = maybe\n",
+                ":1: enable_v1 must be one of false|true (received \"maybe\")\n");
+    refuse_file(&l, "enable_v1 = true # as before\n",
+                "(received \"true # as before\"). A comment after a value must begin "
+                "with ;\n");
 }
 
 START_TEST(a_file_must_not_set_an_option_twice)
 {
     struct loading l;
 
-    begin(&l);
-    file(&l, "workers = 7\n\nworkers = 8\n");
-    expect_error(&l, ":3: workers is set a second time, first in line 1\n");
+    refuse_file(&l, "workers = 7\n\nworkers = 8\n",
+                ":3: workers is set a second time, first in line 1\n");
     begin(&l);
     file(&l, "workers = 7\n  8\n"); /* inih takes this for a second value */
     expect_error(&l, ":2: workers is set a second time");
@@ -390,15 +385,9 @@ START_TEST(a_broken_file_is_an_error)
 {
     struct loading l;
 
-    begin(&l);
-    file(&l, "workers = 7\nno value\nshards = 1\n");
-    expect_error(&l, ":2: ");
-    begin(&l);
-    file(&l, "[other]\nworkers = 7\n");
-    expect_error(&l, ":1: other is not a section");
-    begin(&l);
-    arg(&l, "--config=/nowhere/at/all");
-    expect_error(&l, "/nowhere/at/all: ");
+    refuse_file(&l, "workers = 7\nno value\nshards = 1\n", ":2: ");
+    refuse_file(&l, "[other]\nworkers = 7\n", ":1: other is not a section");
+    refuse_argument(&l, "--config=/nowhere/at/all", "/nowhere/at/all: ");
 }
 
 /* Reading a device or a pipe might never end. */
@@ -408,25 +397,19 @@ START_TEST(only_a_regular_file_of_at_most_1_mb_is_read)
     char path[] = "/tmp/claimd-config-XXXXXX", pipe[64];
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--config=/dev/zero");
-    expect_error(&l, "/dev/zero: is a device or a socket. --config takes a regular file");
-    begin(&l);
-    arg(&l, "--config=/tmp");
-    expect_error(&l, "/tmp: is a directory. --config takes a regular file");
+    refuse_argument(&l, "--config=/dev/zero",
+                    "/dev/zero: is a device or a socket. --config takes a regular file");
+    refuse_argument(&l, "--config=/tmp",
+                    "/tmp: is a directory. --config takes a regular file");
     ck_assert_ptr_nonnull(mkdtemp(path));
     (void)snprintf(pipe, sizeof(pipe), "%s/pipe", path);
     ck_assert_int_eq(mkfifo(pipe, 0600), 0);
-    begin(&l);
-    arg(&l, "--config");
-    arg(&l, pipe);
+    begin_with(&l, "--config", pipe);
     expect_error(&l, "/pipe: is a pipe. --config takes a regular file");
     ck_assert_int_eq(unlink(pipe), 0);
     ck_assert_int_eq(rmdir(path), 0);
     memset(large, '\n', sizeof(large) - 1);
-    begin(&l);
-    file(&l, large);
-    expect_error(&l, "is larger than 1048576 bytes, the maximum");
+    refuse_file(&l, large, "is larger than 1048576 bytes, the maximum");
     ck_assert_uint_eq(l.errors, 1);
     large[1 << 20] = '\0';
     begin(&l);
@@ -438,48 +421,34 @@ START_TEST(limits_must_not_contradict_each_other)
 {
     struct loading l;
 
-    begin(&l);
-    file(&l, "max_claim_ttl = 100\n");
-    expect_error(&l, "default_claim_ttl (300, default) is more than max_claim_ttl "
-                     "(100, /tmp/claimd-config-");
-    begin(&l);
-    arg(&l, "--default-message-ttl=900");
-    arg(&l, "--default-message-delay=900");
+    refuse_file(&l, "max_claim_ttl = 100\n",
+                "default_claim_ttl (300, default) is more than max_claim_ttl "
+                "(100, /tmp/claimd-config-");
+    begin_with(&l, "--default-message-ttl=900", "--default-message-delay=900");
     expect_error(&l, "default_message_delay (900, command line) must be less than "
                      "default_message_ttl (900, command line)");
-    begin(&l);
-    arg(&l, "--min-length-client-id=37");
-    expect_error(&l, "min_length_client_id");
-    begin(&l);
-    arg(&l, "--shards=24");
-    expect_error(&l, "shards must be a power of two");
+    refuse_argument(&l, "--min-length-client-id=37", "min_length_client_id");
+    refuse_argument(&l, "--shards=24", "shards must be a power of two");
 }
 
 START_TEST(a_post_must_fit_into_a_frame_of_the_journal)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--journal=somewhere");
+    begin_with(&l, "--journal=somewhere");
     file(&l, "max_messages_post_size = 8388609\n");
     expect_error(&l,
                  "max_messages_post_size must be at most 8M with a journal, not 8388609 "
                  "(/tmp/claimd-config-");
-    begin(&l);
-    arg(&l, "--journal=somewhere");
-    arg(&l, "--max-messages-post-size=8M");
-    ck_assert_int_eq(load(&l), ST_OK);
-    begin(&l);
-    arg(&l, "--max-messages-post-size=64M");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--journal=somewhere", "--max-messages-post-size=8M");
+    accept(&l, "--max-messages-post-size=64M");
 }
 
 START_TEST(journal_max_bytes_has_a_minimum)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--journal=somewhere");
+    begin_with(&l, "--journal=somewhere");
     file(&l, "journal_max_bytes = 33554431\n");
     expect_error(&l, "journal_max_bytes is 33554431 bytes (/tmp/claimd-config-");
     ck_assert_ptr_nonnull(strstr(l.error, ":1). It must be 0 or at least 32M\n"));
@@ -488,15 +457,9 @@ START_TEST(journal_max_bytes_has_a_minimum)
     expect_error(&l, "journal_max_bytes is 1 byte (command line). It must be 0 or at "
                      "least 32M. Did you mean 1G?");
     ck_assert_uint_eq(l.errors, 1);
-    begin(&l);
-    arg(&l, "--journal=somewhere");
-    arg(&l, "--journal-max-bytes=32M");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--journal=somewhere", "--journal-max-bytes=32M");
     ck_assert_int_eq(l.config.journal_max_bytes, 32 << 20);
-    begin(&l);
-    arg(&l, "--journal=somewhere");
-    arg(&l, "--journal-max-bytes=0");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--journal=somewhere", "--journal-max-bytes=0");
 }
 
 START_TEST(sizes_have_suffixes_and_bounds)
@@ -524,8 +487,7 @@ START_TEST(sizes_have_suffixes_and_bounds)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct loading l;
 
-        begin(&l);
-        arg(&l, rows[i].text);
+        begin_with(&l, rows[i].text);
         ck_assert_msg(load(&l) == (rows[i].size < 0 ? ST_BAD_VALUE : ST_OK), "%s: %s",
                       rows[i].text, l.error);
         if (rows[i].size >= 0)
@@ -557,8 +519,7 @@ START_TEST(a_size_that_lacks_its_suffix_is_refused)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct loading l;
 
-        begin(&l);
-        arg(&l, rows[i].text);
+        begin_with(&l, rows[i].text);
         if (rows[i].error != NULL)
             expect_error(&l, rows[i].error);
         else
@@ -574,13 +535,8 @@ START_TEST(a_printed_configuration_reads_back_as_it_was)
     FILE *out = open_memstream(&text, &size);
 
     ck_assert_ptr_nonnull(out);
-    begin(&l);
-    arg(&l, "--max-memory=1536M");
-    arg(&l, "--listen=unix:/run/claimd.sock");
-    arg(&l, "--socket-mode=70");
-    arg(&l, "--access-log");
-    arg(&l, "--log-level=debug");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--max-memory=1536M", "--listen=unix:/run/claimd.sock", "--socket-mode=70",
+           "--access-log", "--log-level=debug");
     config_print(&l.config, out);
     ck_assert_int_eq(fclose(out), 0);
     begin(&again);
@@ -598,10 +554,7 @@ START_TEST(help_comes_before_the_errors_behind_it)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--help");
-    arg(&l, "--nonsense");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--help", "--nonsense");
     ck_assert_int_eq(l.action, ACTION_HELP);
 }
 
@@ -637,10 +590,7 @@ START_TEST(a_profile_sets_options_that_no_source_has_set)
     ck_assert_int_eq(l.config.limits.min_length_client_id, 1);
     ck_assert_int_eq(l.config.limits.max_length_client_id, 1024);
 
-    begin(&l);
-    arg(&l, "--profile=rackspace");
-    arg(&l, "--profile=zaqar");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--profile=rackspace", "--profile=zaqar");
     ck_assert_int_eq(l.config.limits.max_messages_per_claim_or_pop, 20);
     ck_assert(l.config.limits.client_id_strict);
 }
@@ -658,15 +608,10 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
     struct loading l;
 
     for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
-        begin(&l);
-        arg(&l, near[i]);
-        arg(&l, "--identity-stub");
-        ck_assert_int_eq(load(&l), ST_OK);
+        accept(&l, near[i], "--identity-stub");
     }
     for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
-        begin(&l);
-        arg(&l, far[i]);
-        arg(&l, "--identity-stub");
+        begin_with(&l, far[i], "--identity-stub");
         expect_error(&l, "identity_stub_anywhere");
         arg(&l, "--identity-stub-anywhere");
         ck_assert_int_eq(load(&l), ST_OK);
@@ -680,27 +625,18 @@ START_TEST(ci_needs_a_loopback_listener_unless_forced)
     struct loading l;
 
     for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
-        begin(&l);
-        arg(&l, far[i]);
-        arg(&l, "--ci");
-        arg(&l, "--insecure-listen");
+        begin_with(&l, far[i], "--ci", "--insecure-listen");
         expect_error(&l, "ci lets every client move the clock and delete everything");
         arg(&l, "--ci-anywhere");
         ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
         ck_assert(l.config.ci_anywhere);
-        begin(&l);
-        arg(&l, far[i]);
+        begin_with(&l, far[i]);
         arg(&l, "--ci"); /* without --insecure-listen */
         arg(&l, "--ci-anywhere");
         ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
     }
-    begin(&l);
-    arg(&l, "--ci-anywhere");
-    expect_error(&l, "ci_anywhere has no effect without ci");
-    begin(&l);
-    arg(&l, "--listen=unix:/x, [::1]:80");
-    arg(&l, "--ci");
-    ck_assert_int_eq(load(&l), ST_OK);
+    refuse_argument(&l, "--ci-anywhere", "ci_anywhere has no effect without ci");
+    accept(&l, "--listen=unix:/x, [::1]:80", "--ci");
     ck_assert(l.config.ci);
 }
 
@@ -708,9 +644,7 @@ START_TEST(ci_short_lowers_the_minimum_times)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--ci-short");
-    expect_error(&l, "ci_short has no effect without ci");
+    refuse_argument(&l, "--ci-short", "ci_short has no effect without ci");
     arg(&l, "--ci");
     arg(&l, "--min-claim-ttl=30");
     ck_assert_int_eq(load(&l), ST_OK);
@@ -731,83 +665,51 @@ START_TEST(open_listeners_need_auth_or_insecure_listen)
     struct loading l;
 
     for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
-        begin(&l);
-        arg(&l, far[i]);
-        expect_error(&l, "every client that reaches");
-        begin(&l);
-        arg(&l, far[i]);
-        arg(&l, "--insecure-listen");
-        ck_assert_int_eq(load(&l), ST_OK);
-        begin(&l);
-        arg(&l, far[i]);
-        arg(&l, "--auth=tokens");
-        ck_assert_int_eq(load(&l), ST_OK);
+        refuse_argument(&l, far[i], "every client that reaches");
+        accept(&l, far[i], "--insecure-listen");
+        accept(&l, far[i], "--auth=tokens");
     }
-    begin(&l);
-    arg(&l, "--listen=unix:/run/claimd, 127.0.0.1:80, metrics:[::1]:90");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--listen=unix:/run/claimd, 127.0.0.1:80, metrics:[::1]:90");
 }
 
 START_TEST(the_page_needs_auth_or_a_loopback_listener)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--listen=0.0.0.0:80");
-    arg(&l, "--ui");
-    arg(&l, "--insecure-listen");
+    begin_with(&l, "--listen=0.0.0.0:80", "--ui", "--insecure-listen");
     expect_error(&l, "ui lets every client that reaches 0.0.0.0:80");
-    begin(&l);
-    arg(&l, "--listen=0.0.0.0:80");
-    arg(&l, "--ui");
-    arg(&l, "--auth=tokens");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--listen=0.0.0.0:80", "--ui", "--auth=tokens");
     ck_assert(l.config.limits.ui);
     /* A listener for metrics does not serve the page. */
-    begin(&l);
-    arg(&l, "--listen=127.0.0.1:80, metrics:0.0.0.0:90");
-    arg(&l, "--ui");
-    arg(&l, "--insecure-listen");
-    ck_assert_int_eq(load(&l), ST_OK);
+    accept(&l, "--listen=127.0.0.1:80, metrics:0.0.0.0:90", "--ui", "--insecure-listen");
 }
 
 START_TEST(allowed_hosts_are_names)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--allowed-hosts=mq.example.org, host.docker.internal");
-    ck_assert_int_eq(load(&l), ST_OK);
-    begin(&l);
-    arg(&l, "--allowed-hosts=mq.example.org:8888");
-    expect_error(&l, "allowed_hosts must be names without ports, joined by commas, not "
-                     "\"mq.example.org:8888\" (command line)");
+    accept(&l, "--allowed-hosts=mq.example.org, host.docker.internal");
+    refuse_argument(&l, "--allowed-hosts=mq.example.org:8888",
+                    "allowed_hosts must be names without ports, joined by commas, not "
+                    "\"mq.example.org:8888\" (command line)");
 }
 
 START_TEST(trusted_proxies_are_addresses)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--trusted-proxies=10.0.0.0/8, ::1,unix");
-    ck_assert_int_eq(load(&l), ST_OK);
-    begin(&l);
-    arg(&l, "--trusted-proxies=none");
-    ck_assert_int_eq(load(&l), ST_OK);
-    begin(&l);
-    arg(&l, "--trusted-proxies=127.0.0.1,nginx");
-    expect_error(&l,
-                 "trusted_proxies (command line) has \"nginx\", but each item must be "
-                 "ADDRESS, ADDRESS/BITS or unix");
+    accept(&l, "--trusted-proxies=10.0.0.0/8, ::1,unix");
+    accept(&l, "--trusted-proxies=none");
+    refuse_argument(&l, "--trusted-proxies=127.0.0.1,nginx",
+                    "trusted_proxies (command line) has \"nginx\", but each item must be "
+                    "ADDRESS, ADDRESS/BITS or unix");
 }
 
 START_TEST(identity_stub_and_auth_exclude_each_other)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--auth=tokens");
-    arg(&l, "--identity-stub");
+    begin_with(&l, "--auth=tokens", "--identity-stub");
     expect_error(&l, "identity_stub and auth cannot be used together");
 }
 
@@ -879,8 +781,7 @@ START_TEST(an_error_is_one_line_for_any_value)
 {
     struct loading l;
 
-    begin(&l);
-    arg(&l, "--lis\nten\033=1");
+    begin_with(&l, "--lis\nten\033=1");
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
     ck_assert_str_eq(l.error, "claimd: command line: --lis?ten? is not an option (did "
                               "you mean the option listen?). See claimd --help all\n");
@@ -890,19 +791,13 @@ START_TEST(a_bad_address_to_listen_on_is_an_error_of_its_source)
 {
     struct loading l;
 
-    begin(&l);
-    file(&l, "\nlisten = 127.0.0.1:74424\n");
-    expect_error(&l, ":2: listen must have a port from 0 to 65535 after the last colon");
-    begin(&l);
-    variable(&l, "CLAIMD_LISTEN=nonsense");
-    expect_error(&l, "CLAIMD_LISTEN must be ADDRESS:PORT, [IPv6]:PORT or unix:PATH");
-    begin(&l);
-    arg(&l, "--listen=unix:");
-    expect_error(&l, "--listen must have a path of 1 to 107 bytes after unix:");
-    begin(&l);
-    arg(&l, "--listen=not-looked-up.invalid:65535");
-    arg(&l, "--insecure-listen");
-    ck_assert_int_eq(load(&l), ST_OK);
+    refuse_file(&l, "\nlisten = 127.0.0.1:74424\n",
+                ":2: listen must have a port from 0 to 65535 after the last colon");
+    refuse_variable(&l, "CLAIMD_LISTEN=nonsense",
+                    "CLAIMD_LISTEN must be ADDRESS:PORT, [IPv6]:PORT or unix:PATH");
+    refuse_argument(
+        &l, "--listen=unix:", "--listen must have a path of 1 to 107 bytes after unix:");
+    accept(&l, "--listen=not-looked-up.invalid:65535", "--insecure-listen");
 }
 
 START_TEST(permissions_are_octal)
@@ -922,8 +817,7 @@ START_TEST(permissions_are_octal)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct loading l;
 
-        begin(&l);
-        arg(&l, rows[i].text);
+        begin_with(&l, rows[i].text);
         if (rows[i].mode < 0) {
             expect_error(&l, "--socket-mode must be octal permissions from 0 to 0777");
         } else {
