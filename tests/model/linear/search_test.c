@@ -107,6 +107,13 @@ expect(const struct script *s, enum verdict verdict)
     ck_assert_int_eq(result.verdict, verdict);
 }
 
+/* A test that writes a history `s`, which the checker takes or refuses. */
+#define SCRIPT_TEST(id, verdict)                                                         \
+    FIXTURE_TEST_AS(id, struct script, s, *s = (struct script){.count = 0},              \
+                    expect(s, verdict))
+#define ACCEPTS_TEST(id) SCRIPT_TEST(id, LINEARIZABLE)
+#define REFUSES_TEST(id) SCRIPT_TEST(id, NOT_LINEARIZABLE)
+
 /* A claim of up to two that would have waited; of this message, or of none (0). */
 static void
 wait_for(struct script *s, uint8_t made, uint8_t message)
@@ -121,26 +128,23 @@ wait_for(struct script *s, uint8_t made, uint8_t message)
 
 /* ---------------------------------------------------------------------- taken */
 
-START_TEST(a_life_of_a_message_is_taken)
+ACCEPTS_TEST(a_life_of_a_message_is_taken)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    post(&s, 2);
-    take(&s, 1, 1);
-    act(&s, LINEAR_RENEW, 1, 204);
-    list(&s, false, 2);
-    count(&s, 1, 2);
-    remove_one(&s, 1, 0, 403);
-    remove_one(&s, 1, 1, 204);
-    remove_one(&s, 2, 1, 400);
-    act(&s, LINEAR_RELEASE, 1, 204);
-    act(&s, LINEAR_QUERY, 1, 404);
-    take(&s, 2, 2);
-    act(&s, LINEAR_PURGE, 0, 204);
-    act(&s, LINEAR_QUERY, 2, 404);
-    count(&s, 0, 0);
-    expect(&s, LINEARIZABLE);
+    post(s, 1);
+    post(s, 2);
+    take(s, 1, 1);
+    act(s, LINEAR_RENEW, 1, 204);
+    list(s, false, 2);
+    count(s, 1, 2);
+    remove_one(s, 1, 0, 403);
+    remove_one(s, 1, 1, 204);
+    remove_one(s, 2, 1, 400);
+    act(s, LINEAR_RELEASE, 1, 204);
+    act(s, LINEAR_QUERY, 1, 404);
+    take(s, 2, 2);
+    act(s, LINEAR_PURGE, 0, 204);
+    act(s, LINEAR_QUERY, 2, 404);
+    count(s, 0, 0);
 }
 
 /* Deletes 1, releases 2, and posts 3, of which the claim held these. */
@@ -170,30 +174,24 @@ claim_two(struct script *s, bool both)
     take(s, both ? 1 : 2, 2);
 }
 
-START_TEST(a_finish_is_one_step)
+ACCEPTS_TEST(a_finish_is_one_step)
 {
-    struct script s = {.count = 0};
-
-    claim_two(&s, true);
-    (void)finish_some(&s, 1, true, 200, 3);
-    count(&s, 0, 2);
-    take(&s, 3, 2);
-    take(&s, 4, 3);
-    (void)finish_some(&s, 1, true, 409, 0);
-    count(&s, 2, 2);
-    expect(&s, LINEARIZABLE);
+    claim_two(s, true);
+    (void)finish_some(s, 1, true, 200, 3);
+    count(s, 0, 2);
+    take(s, 3, 2);
+    take(s, 4, 3);
+    (void)finish_some(s, 1, true, 409, 0);
+    count(s, 2, 2);
 }
 
-START_TEST(a_finish_that_is_not_atomic_does_what_it_can)
+ACCEPTS_TEST(a_finish_that_is_not_atomic_does_what_it_can)
 {
-    struct script s = {.count = 0};
-
-    claim_two(&s, false);
-    (void)finish_some(&s, 2, false, 200, 2);
-    count(&s, 0, 2);
-    take(&s, 3, 2);
-    take(&s, 4, 3);
-    expect(&s, LINEARIZABLE);
+    claim_two(s, false);
+    (void)finish_some(s, 2, false, 200, 2);
+    count(s, 0, 2);
+    take(s, 3, 2);
+    take(s, 4, 3);
 }
 
 /* A finish without a response has happened, or it never happens. */
@@ -209,23 +207,17 @@ LOOP_TEST(a_finish_without_a_response_has_happened_or_not, 2)
     expect(&s, LINEARIZABLE);
 }
 
-START_TEST(half_of_a_finish_is_refused)
+REFUSES_TEST(half_of_a_finish_is_refused)
 {
-    struct script s = {.count = 0};
-
-    claim_two(&s, true);
-    (void)finish_some(&s, 1, true, 0, 0);
-    count(&s, 0, 3); /* released and posted, but nothing is deleted */
-    expect(&s, NOT_LINEARIZABLE);
+    claim_two(s, true);
+    (void)finish_some(s, 1, true, 0, 0);
+    count(s, 0, 3); /* released and posted, but nothing is deleted */
 }
 
-START_TEST(a_finish_of_what_is_not_held_is_refused)
+REFUSES_TEST(a_finish_of_what_is_not_held_is_refused)
 {
-    struct script s = {.count = 0};
-
-    claim_two(&s, false);
-    (void)finish_some(&s, 2, true, 200, 3);
-    expect(&s, NOT_LINEARIZABLE);
+    claim_two(s, false);
+    (void)finish_some(s, 2, true, 200, 3);
 }
 
 START_TEST(a_finish_of_a_claim_that_is_over_does_nothing)
@@ -241,46 +233,37 @@ START_TEST(a_finish_of_a_claim_that_is_over_does_nothing)
     expect(&s, NOT_LINEARIZABLE);
 }
 
-START_TEST(a_finish_that_was_refused_has_not_posted)
+REFUSES_TEST(a_finish_that_was_refused_has_not_posted)
 {
-    struct script s = {.count = 0};
-
-    claim_two(&s, false);
-    (void)finish_some(&s, 2, true, 409, 0);
-    count(&s, 1, 2);
-    expect(&s, NOT_LINEARIZABLE);
+    claim_two(s, false);
+    (void)finish_some(s, 2, true, 409, 0);
+    count(s, 1, 2);
 }
 
-START_TEST(a_bulk_delete_with_a_claim_deletes_only_what_the_claim_holds)
+ACCEPTS_TEST(a_bulk_delete_with_a_claim_deletes_only_what_the_claim_holds)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    post(&s, 2);
-    take(&s, 1, 1);
-    remove_both(&s, 1, 400);
-    count(&s, 1, 2);
-    remove_one(&s, 1, 1, 204);
-    take(&s, 2, 2);
-    remove_both(&s, 2, 204);
-    count(&s, 0, 0);
-    expect(&s, LINEARIZABLE);
+    post(s, 1);
+    post(s, 2);
+    take(s, 1, 1);
+    remove_both(s, 1, 400);
+    count(s, 1, 2);
+    remove_one(s, 1, 1, 204);
+    take(s, 2, 2);
+    remove_both(s, 2, 204);
+    count(s, 0, 0);
 }
 
-START_TEST(requests_at_the_same_time_may_happen_in_either_order)
+ACCEPTS_TEST(requests_at_the_same_time_may_happen_in_either_order)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    list(&s, false, 0);
-    overlap(&s);
-    post(&s, 2);
-    post(&s, 3);
-    overlap(&s);
-    remove_one(&s, 1, 0, 204);
-    take(&s, 1, 3);
-    take(&s, 2, 2);
-    expect(&s, LINEARIZABLE);
+    post(s, 1);
+    list(s, false, 0);
+    overlap(s);
+    post(s, 2);
+    post(s, 3);
+    overlap(s);
+    remove_one(s, 1, 0, 204);
+    take(s, 1, 3);
+    take(s, 2, 2);
 }
 
 /*
@@ -322,14 +305,11 @@ START_TEST(a_waiter_takes_what_is_behind_the_reserved_messages)
     expect(&s, LINEARIZABLE);
 }
 
-START_TEST(a_waiter_gets_nothing_when_all_is_reserved)
+ACCEPTS_TEST(a_waiter_gets_nothing_when_all_is_reserved)
 {
-    struct script s = {.count = 0};
-
-    wait_in_line(&s, 0);
-    give_two_to_the_first(&s);
-    list(&s, false, 3);
-    expect(&s, LINEARIZABLE);
+    wait_in_line(s, 0);
+    give_two_to_the_first(s);
+    list(s, false, 3);
 }
 
 /* ---------------------------------------------------------------------- cut off */
@@ -387,62 +367,47 @@ START_TEST(all_that_changes_something_may_be_cut_off)
     }
 }
 
-START_TEST(a_claim_that_was_cut_off_may_hold_what_it_would_have_got)
+ACCEPTS_TEST(a_claim_that_was_cut_off_may_hold_what_it_would_have_got)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    post(&s, 2);
-    take(&s, 1, 1);
-    cut_off(&s);
-    count(&s, 1, 2);
-    take(&s, 2, 2);
-    remove_one(&s, 1, 0, 403);
-    expect(&s, LINEARIZABLE);
+    post(s, 1);
+    post(s, 2);
+    take(s, 1, 1);
+    cut_off(s);
+    count(s, 1, 2);
+    take(s, 2, 2);
+    remove_one(s, 1, 0, 403);
 }
 
-START_TEST(an_operation_cannot_take_effect_after_its_response)
+REFUSES_TEST(an_operation_cannot_take_effect_after_its_response)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    cut_off(&s);
-    list(&s, false, 0);
-    list(&s, false, 1);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    cut_off(s);
+    list(s, false, 0);
+    list(s, false, 1);
 }
 
-START_TEST(an_operation_takes_effect_once)
+REFUSES_TEST(an_operation_takes_effect_once)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    cut_off(&s);
-    take(&s, 1, 1);
-    remove_one(&s, 1, 1, 204);
-    list(&s, true, 1);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    cut_off(s);
+    take(s, 1, 1);
+    remove_one(s, 1, 1, 204);
+    list(s, true, 1);
 }
 
-START_TEST(a_cut_off_operation_does_not_undo_a_responseed_one)
+REFUSES_TEST(a_cut_off_operation_does_not_undo_a_responseed_one)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    remove_one(&s, 2, 0, 204); /* of a message that is not there */
-    cut_off(&s);
-    list(&s, false, 0);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    remove_one(s, 2, 0, 204); /* of a message that is not there */
+    cut_off(s);
+    list(s, false, 0);
 }
 
-START_TEST(a_batch_that_was_cut_off_is_there_or_not_but_never_half)
+REFUSES_TEST(a_batch_that_was_cut_off_is_there_or_not_but_never_half)
 {
-    struct script s = {.count = 0};
-
-    then(&s, (struct operation){.kind = LINEAR_POST, .count = 2, .messages = {1, 2}});
-    take(&s, 1, 1);
-    take(&s, 2, 0);
-    expect(&s, NOT_LINEARIZABLE);
+    then(s, (struct operation){.kind = LINEAR_POST, .count = 2, .messages = {1, 2}});
+    take(s, 1, 1);
+    take(s, 2, 0);
 }
 
 START_TEST(a_look_does_not_come_before_what_was_cut_off_unless_it_can)
@@ -467,100 +432,73 @@ START_TEST(a_look_does_not_come_before_what_was_cut_off_unless_it_can)
 
 /* ---------------------------------------------------------------------- refused */
 
-START_TEST(a_message_claimed_twice_is_refused)
+REFUSES_TEST(a_message_claimed_twice_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    take(&s, 1, 1);
-    take(&s, 2, 1);
-    overlap(&s); /* even at the same time */
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    take(s, 1, 1);
+    take(s, 2, 1);
+    overlap(s); /* even at the same time */
 }
 
-START_TEST(a_lost_message_is_refused)
+REFUSES_TEST(a_lost_message_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    take(&s, 1, 0);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    take(s, 1, 0);
 }
 
-START_TEST(a_message_lost_by_a_release_is_refused)
+REFUSES_TEST(a_message_lost_by_a_release_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    take(&s, 1, 1);
-    act(&s, LINEAR_RELEASE, 1, 204);
-    count(&s, 0, 0);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    take(s, 1, 1);
+    act(s, LINEAR_RELEASE, 1, 204);
+    count(s, 0, 0);
 }
 
-START_TEST(a_release_that_is_not_seen_is_refused)
+REFUSES_TEST(a_release_that_is_not_seen_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    take(&s, 1, 1);
-    act(&s, LINEAR_RELEASE, 1, 204);
-    list(&s, false, 0);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    take(s, 1, 1);
+    act(s, LINEAR_RELEASE, 1, 204);
+    list(s, false, 0);
 }
 
-START_TEST(a_claim_out_of_order_is_refused)
+REFUSES_TEST(a_claim_out_of_order_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    post(&s, 2);
-    take(&s, 1, 2);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    post(s, 2);
+    take(s, 1, 2);
 }
 
-START_TEST(a_released_message_at_the_end_of_the_queue_is_refused)
+REFUSES_TEST(a_released_message_at_the_end_of_the_queue_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    post(&s, 2);
-    take(&s, 1, 1);
-    act(&s, LINEAR_RELEASE, 1, 204);
-    take(&s, 2, 2);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    post(s, 2);
+    take(s, 1, 1);
+    act(s, LINEAR_RELEASE, 1, 204);
+    take(s, 2, 2);
 }
 
-START_TEST(a_delete_with_a_dead_claim_is_refused)
+REFUSES_TEST(a_delete_with_a_dead_claim_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    take(&s, 1, 1);
-    act(&s, LINEAR_RELEASE, 1, 204);
-    remove_one(&s, 1, 1, 204);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    take(s, 1, 1);
+    act(s, LINEAR_RELEASE, 1, 204);
+    remove_one(s, 1, 1, 204);
 }
 
-START_TEST(a_claim_from_the_past_is_refused)
+REFUSES_TEST(a_claim_from_the_past_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    take(&s, 1, 1);
-    remove_one(&s, 1, 1, 204);
-    take(&s, 2, 1);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    take(s, 1, 1);
+    remove_one(s, 1, 1, 204);
+    take(s, 2, 1);
 }
 
-START_TEST(a_waiter_gets_the_oldest_message)
+REFUSES_TEST(a_waiter_gets_the_oldest_message)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    post(&s, 2);
-    wait_for(&s, 1, 2);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    post(s, 2);
+    wait_for(s, 1, 2);
 }
 
 START_TEST(a_waiter_that_takes_what_is_reserved_for_a_longer_one_is_refused)
@@ -578,25 +516,19 @@ START_TEST(a_waiter_that_takes_what_is_reserved_for_a_longer_one_is_refused)
     expect(&s, LINEARIZABLE);
 }
 
-START_TEST(a_waiter_that_takes_less_than_is_left_is_refused)
+REFUSES_TEST(a_waiter_that_takes_less_than_is_left_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    post(&s, 2);
-    wait_for(&s, 1, 1);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    post(s, 2);
+    wait_for(s, 1, 1);
 }
 
-START_TEST(a_count_that_never_was_is_refused)
+REFUSES_TEST(a_count_that_never_was_is_refused)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    post(&s, 2);
-    overlap(&s);
-    count(&s, 0, 1); /* after both */
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    post(s, 2);
+    overlap(s);
+    count(s, 0, 1); /* after both */
 }
 
 /* Posts all under way together, in the order of their calls or the other way round. */
@@ -671,18 +603,15 @@ START_TEST(the_operation_that_cannot_be_is_left_over)
 
 TEST_CASE("pausing");
 
-START_TEST(a_paused_queue_delivers_nothing)
+ACCEPTS_TEST(a_paused_queue_delivers_nothing)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    pause_claims(&s, true);
-    take(&s, 0, 0);
-    wait_for(&s, 0, 0);
-    list(&s, false, 1);
-    pause_claims(&s, false);
-    take(&s, 1, 1);
-    expect(&s, LINEARIZABLE);
+    post(s, 1);
+    pause_claims(s, true);
+    take(s, 0, 0);
+    wait_for(s, 0, 0);
+    list(s, false, 1);
+    pause_claims(s, false);
+    take(s, 1, 1);
 }
 
 START_TEST(a_claim_from_a_paused_queue_is_noticed)
@@ -697,15 +626,12 @@ START_TEST(a_claim_from_a_paused_queue_is_noticed)
     expect(&s, LINEARIZABLE);
 }
 
-START_TEST(a_resumed_queue_that_delivers_nothing_is_noticed)
+REFUSES_TEST(a_resumed_queue_that_delivers_nothing_is_noticed)
 {
-    struct script s = {.count = 0};
-
-    post(&s, 1);
-    pause_claims(&s, true);
-    pause_claims(&s, false);
-    take(&s, 0, 0);
-    expect(&s, NOT_LINEARIZABLE);
+    post(s, 1);
+    pause_claims(s, true);
+    pause_claims(s, false);
+    take(s, 0, 0);
 }
 
 START_TEST(a_pause_without_a_response_may_have_happened)
