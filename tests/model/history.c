@@ -84,41 +84,42 @@ history_open(struct history *h, const struct shape *shape, uint64_t seed)
 
 /* ---------------------------------------------------------------------- choices */
 
-/* A message known, mostly of this queue; now and then one of another, or nonsense. */
+/* One of what is known, mostly of this queue. Now and then one of another, or nonsense. */
+static struct id_pair
+some_known(struct history *h, const struct known *ring, size_t cap, uint64_t ever,
+           size_t queue)
+{
+    uint64_t known = ever < cap ? ever : cap;
+    struct id_pair nonsense = {{"nonsense"}, {"nonsense"}};
+    size_t i = 0;
+
+    if (known == 0 || chance(h, 3))
+        return nonsense;
+    for (int tries = 0; tries < 8; tries++) {
+        i = below(h, known);
+        if (ring[i].queue == queue || chance(h, 4))
+            break;
+    }
+    return ring[i].id;
+}
+
 static struct id_pair
 some_message(struct history *h, size_t queue)
 {
-    uint64_t known =
-        h->message_count < KNOWN_MESSAGES ? h->message_count : KNOWN_MESSAGES;
-    struct id_pair nonsense = {{"nonsense"}, {"nonsense"}};
-    size_t i = 0;
-
-    if (known == 0 || chance(h, 3))
-        return nonsense;
-    for (int tries = 0; tries < 8; tries++) {
-        i = below(h, known);
-        if (h->messages[i].queue == queue || chance(h, 4))
-            break;
-    }
-    return h->messages[i].id;
+    return some_known(h, h->messages, KNOWN_MESSAGES, h->message_count, queue);
 }
 
-/* A claim known, likewise. */
 static struct id_pair
 some_claim(struct history *h, size_t queue)
 {
-    uint64_t known = h->claim_count < KNOWN_CLAIMS ? h->claim_count : KNOWN_CLAIMS;
-    struct id_pair nonsense = {{"nonsense"}, {"nonsense"}};
-    size_t i = 0;
+    return some_known(h, h->claims, KNOWN_CLAIMS, h->claim_count, queue);
+}
 
-    if (known == 0 || chance(h, 3))
-        return nonsense;
-    for (int tries = 0; tries < 8; tries++) {
-        i = below(h, known);
-        if (h->claims[i].queue == queue || chance(h, 4))
-            break;
-    }
-    return h->claims[i].id;
+static struct id_pair
+some_subscription(struct history *h, size_t queue)
+{
+    return some_known(h, h->subscriptions, KNOWN_SUBSCRIPTIONS, h->subscription_count,
+                      queue);
 }
 
 /* Where a listing goes on: the head, a marker, a message. */
@@ -429,25 +430,6 @@ do_list_queues(struct history *h)
     if (chance(h, 60))
         marker = bytes_str(h->names[below(h, h->shape->queues)]);
     pair_list_queues(&h->pair, project, marker, below(h, 20), chance(h, 50));
-}
-
-/* A subscription known, mostly of this queue. */
-static struct id_pair
-some_subscription(struct history *h, size_t queue)
-{
-    uint64_t known = h->subscription_count < KNOWN_SUBSCRIPTIONS ? h->subscription_count
-                                                                 : KNOWN_SUBSCRIPTIONS;
-    struct id_pair nonsense = {{"nonsense"}, {"nonsense"}};
-    size_t i = 0;
-
-    if (known == 0 || chance(h, 3))
-        return nonsense;
-    for (int tries = 0; tries < 8; tries++) {
-        i = below(h, known);
-        if (h->subscriptions[i].queue == queue || chance(h, 4))
-            break;
-    }
-    return h->subscriptions[i].id;
 }
 
 /* One of few, so that they meet. */
