@@ -70,6 +70,16 @@ claim_in_vain(struct fixture *f, struct test_waiter *p)
     ck_assert_ptr_nonnull(p->place.waitqueue);
 }
 
+/* So many waiters arrive and wait, one behind the other. */
+static void
+line_up(struct fixture *f, struct test_waiter *p, int count)
+{
+    for (int i = 0; i < count; i++) {
+        arrive(&p[i]);
+        claim_in_vain(f, &p[i]);
+    }
+}
+
 /* The same with a pop. */
 static void
 try_pop(struct fixture *f, struct test_waiter *p, size_t limit)
@@ -147,8 +157,7 @@ STORE_TEST(a_post_calls)
     struct test_waiter p;
 
     make_queue(f, NULL);
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     ck_assert(!called(f, &p));
     post(f, 1);
     expect_call(f, &p, 1);
@@ -158,8 +167,7 @@ STORE_TEST(the_end_of_a_delay_calls_and_not_the_post_before_it)
 {
     struct test_waiter p;
 
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     post_with(f, 300, 10);
     wait_ms(f, 9999);
     come_due(f);
@@ -254,10 +262,8 @@ STORE_TEST(a_queue_that_does_not_exist_has_a_line)
 {
     struct test_waiter first, second;
 
-    arrive(&first);
-    arrive(&second);
-    claim_in_vain(f, &first);
-    claim_in_vain(f, &second);
+    line_up(f, &first, 1);
+    line_up(f, &second, 1);
     ck_assert_status(store_queue_stats(f->store, STORE_AT(f->now_ms), &f->queue,
                                        &(struct store_stats){0}),
                      ST_NOT_FOUND); /* waiting makes none */
@@ -273,8 +279,7 @@ STORE_TEST(a_post_that_makes_the_queue_calls)
 {
     struct test_waiter p;
 
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     post(f, 1);
     expect_call(f, &p, 1);
 }
@@ -283,8 +288,7 @@ STORE_TEST(changes_in_other_queues_wake_no_waiter)
 {
     struct test_waiter p;
 
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     for (int i = 0; i < 20; i++) {
         char name[16];
 
@@ -309,8 +313,7 @@ STORE_TEST(a_waiter_of_a_paused_queue_is_called_when_claims_go_on)
     struct test_waiter p;
 
     make_queue(f, NULL);
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     pause_queue(f, STORE_PAUSE_CLAIMS);
     ck_assert(!called(f, &p));
     post(f, 1);
@@ -328,8 +331,7 @@ STORE_TEST(paused_posts_call_no_waiter_and_keep_none_away)
 
     post(f, 1);
     held = take(f, 1);
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     pause_queue(f, STORE_PAUSE_POSTS);
     ck_assert(!called(f, &p));
     release(f, held);
@@ -379,8 +381,7 @@ STORE_TEST(a_called_waiter_that_finds_a_pause_waits_on)
     struct test_waiter p;
 
     make_queue(f, NULL);
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     post(f, 1);
     ck_assert(called(f, &p));
     pause_queue(f, STORE_PAUSE_CLAIMS);
@@ -410,8 +411,7 @@ STORE_TEST(the_deletion_of_a_paused_queue_ends_the_waiting)
 
     post(f, 1);
     pause_queue(f, STORE_PAUSE_CLAIMS);
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     delete_queue(f);
     come_due(f);
     ck_assert_ptr_null(p.place.waitqueue);
@@ -425,10 +425,7 @@ STORE_TEST(waiters_are_served_in_order_of_arrival)
 {
     struct test_waiter p[4];
 
-    for (int i = 0; i < 4; i++) {
-        arrive(&p[i]);
-        claim_in_vain(f, &p[i]);
-    }
+    line_up(f, p, 4);
     post(f, 2);
     ck_assert(called(f, &p[0]) && called(f, &p[1]));
     ck_assert(!called(f, &p[2]) && !called(f, &p[3]));
@@ -489,10 +486,8 @@ STORE_TEST(a_dead_letter_among_the_reserved_is_left_to_the_first_waiter)
     make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     claim = take(f, 1);
-    arrive(&first);
-    arrive(&second);
-    claim_in_vain(f, &first);
-    claim_in_vain(f, &second);
+    line_up(f, &first, 1);
+    line_up(f, &second, 1);
     release(f, claim);
     post(f, 2);
     claim_waiting(f, &second, 1);
@@ -505,10 +500,7 @@ STORE_TEST(a_waiter_takes_what_lies_behind_the_reserved_messages)
 {
     struct test_waiter p[4];
 
-    for (int i = 0; i < 4; i++) {
-        arrive(&p[i]);
-        claim_in_vain(f, &p[i]);
-    }
+    line_up(f, p, 4);
     post(f, 5);
     claim_waiting(f, &p[2], 10); /* two in front of it */
     expect(f, 3, 4, 5);
@@ -525,9 +517,8 @@ STORE_TEST(a_new_waiter_is_behind_all_others)
 {
     struct test_waiter first, fresh;
 
-    arrive(&first);
     arrive(&fresh);
-    claim_in_vain(f, &first);
+    line_up(f, &first, 1);
     post(f, 2);
     claim_waiting(f, &fresh, 10); /* one for the one in front */
     expect(f, 2);
@@ -542,8 +533,7 @@ STORE_TEST(a_claim_without_wait_passes_the_wait_queue)
 {
     struct test_waiter p;
 
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     post(f, 1);
     take(f, 1);
     expect(f, 1);
@@ -560,10 +550,8 @@ STORE_TEST(a_waiter_that_finds_nothing_keeps_its_place)
 {
     struct test_waiter first, second;
 
-    arrive(&first);
-    arrive(&second);
-    claim_in_vain(f, &first);
-    claim_in_vain(f, &second);
+    line_up(f, &first, 1);
+    line_up(f, &second, 1);
     for (int i = 0; i < 3; i++) {
         claim_in_vain(f, &first);
         claim_in_vain(f, &second);
@@ -580,10 +568,8 @@ STORE_TEST(a_served_waiter_queues_at_the_end_again)
 {
     struct test_waiter first, second;
 
-    arrive(&first);
-    arrive(&second);
-    claim_in_vain(f, &first);
-    claim_in_vain(f, &second);
+    line_up(f, &first, 1);
+    line_up(f, &second, 1);
     post(f, 1);
     claim_waiting(f, &first, 1);
     expect(f, 1);
@@ -599,10 +585,7 @@ STORE_TEST(a_leaving_waiter_passes_its_wake_up_on)
 {
     struct test_waiter p[3];
 
-    for (int i = 0; i < 3; i++) {
-        arrive(&p[i]);
-        claim_in_vain(f, &p[i]);
-    }
+    line_up(f, p, 3);
     post(f, 1);
     ck_assert(called(f, &p[0]) && !called(f, &p[1]));
     leave(f, &p[0]);
@@ -617,10 +600,7 @@ STORE_TEST(a_served_waiter_leaves_the_rest_to_the_next)
 {
     struct test_waiter p[3];
 
-    for (int i = 0; i < 3; i++) {
-        arrive(&p[i]);
-        claim_in_vain(f, &p[i]);
-    }
+    line_up(f, p, 3);
     post(f, 2);
     claim_waiting(f, &p[0], 1); /* one of two: the third is not needed */
     expect(f, 1);
@@ -640,10 +620,7 @@ STORE_TEST(a_requeued_message_goes_to_the_longest_waiter)
 
     post(f, 3);
     claim = take(f, 3);
-    for (int i = 0; i < 2; i++) {
-        arrive(&p[i]);
-        claim_in_vain(f, &p[i]);
-    }
+    line_up(f, p, 2);
     release(f, claim);
     ck_assert(called(f, &p[0]) && called(f, &p[1]));
     claim_waiting(f, &p[1], 10); /* at their old places, and one left */
@@ -658,10 +635,7 @@ STORE_TEST(more_wait_than_are_called_at_a_time)
     static struct test_waiter p[CROWD];
     int waiting = 0;
 
-    for (int i = 0; i < CROWD; i++) {
-        arrive(&p[i]);
-        claim_in_vain(f, &p[i]);
-    }
+    line_up(f, p, CROWD);
     post(f, CROWD);
     for (int i = 0; i < CROWD; i++)
         waiting += called(f, &p[i]);
@@ -681,9 +655,8 @@ STORE_TEST(one_waiter_is_in_several_wait_queues)
     struct store_waiter other = {.listener = &first.listener};
     struct store_op op;
 
-    arrive(&first);
     arrive(&second);
-    claim_in_vain(f, &first);
+    line_up(f, &first, 1);
     use(f, "r");
     claim_in_vain(f, &second);
     op = (struct store_op){.now_ms = f->now_ms, .waiter = &other};
@@ -735,10 +708,7 @@ STORE_TEST(a_deletion_ends_it_and_says_so)
     struct test_waiter p[3];
 
     make_queue(f, NULL);
-    for (int i = 0; i < 3; i++) {
-        arrive(&p[i]);
-        claim_in_vain(f, &p[i]);
-    }
+    line_up(f, p, 3);
     delete_queue(f);
     for (int i = 0; i < 3; i++) {
         ck_assert_ptr_null(p[i].place.waitqueue);
@@ -754,8 +724,7 @@ STORE_TEST(a_deletion_of_what_does_not_exist_ends_nothing)
 {
     struct test_waiter p;
 
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     delete_queue(f);
     ck_assert_ptr_nonnull(p.place.waitqueue);
     ck_assert_int_eq(p.gone, 0);
@@ -811,8 +780,7 @@ STORE_TEST(an_expired_message_is_not_waited_for)
 {
     struct test_waiter p;
 
-    arrive(&p);
-    claim_in_vain(f, &p);
+    line_up(f, &p, 1);
     post_with(f, 60, 0);
     ck_assert(called(f, &p));
     wait_s(f, 60);
@@ -840,10 +808,8 @@ STORE_TEST(a_waiter_without_space_keeps_its_place)
 {
     struct test_waiter first, second;
 
-    arrive(&first);
-    arrive(&second);
-    claim_in_vain(f, &first);
-    claim_in_vain(f, &second);
+    line_up(f, &first, 1);
+    line_up(f, &second, 1);
     f->posted = 99; /* bodies of three bytes */
     post(f, 2);
     ck_assert_status(try_pop_into(f, &first, 2, 5), ST_OVER_CAPACITY);
@@ -907,10 +873,8 @@ STORE_TEST_WITH(without_memory_for_a_claim_the_place_is_kept,
     struct test_waiter first, second;
     uint64_t nth = 1;
 
-    arrive(&first);
-    arrive(&second);
-    claim_in_vain(f, &first);
-    claim_in_vain(f, &second);
+    line_up(f, &first, 1);
+    line_up(f, &second, 1);
     post(f, 1);
     for (;; nth++) {
         enum status st;
@@ -971,10 +935,7 @@ STORE_TEST_WITH(a_large_crowd_is_notified_in_slices_that_its_queue_has_gone,
     int notified = 0, rounds = 0;
 
     make_queue(f, NULL);
-    for (int i = 0; i < CROWD; i++) {
-        arrive(&p[i]);
-        claim_in_vain(f, &p[i]);
-    }
+    line_up(f, p, CROWD);
     delete_queue(f);
     for (int i = 0; i < CROWD; i++)
         notified += p[i].gone;
