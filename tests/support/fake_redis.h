@@ -53,6 +53,14 @@ void fake_redis_start(struct fake_redis *f);
 /* From now on it follows this script, with no command received. */
 void fake_redis_play(struct fake_redis *f, const struct fake_response *script);
 
+/* The same with the commands and responses that follow, which are constants. */
+#define PLAY(f, ...)                                                                     \
+    do {                                                                                 \
+        static const struct fake_response script[] = {__VA_ARGS__, {NULL, NULL}};        \
+                                                                                         \
+        fake_redis_play(f, script);                                                      \
+    } while (0)
+
 /* From now on "@" stands for these bytes; the node may end the connection behind them. */
 void fake_redis_respond(struct fake_redis *f, struct bytes bytes, bool hangs_up);
 

@@ -108,13 +108,20 @@ fetch(bool changes, long long *number)
 }
 
 static void
-expect(bool changes, enum status status, long long number)
+expect_response(bool changes, enum status status, long long number)
 {
     long long response;
     enum status st = fetch(changes, &response);
 
     ck_assert_msg(st == status, "%s instead of %s", status_name(st), status_name(status));
     ck_assert_int_eq(response, number);
+}
+
+/* The same, and it is the last one of the scripts. */
+static void
+expect(bool changes, enum status status, long long number)
+{
+    expect_response(changes, status, number);
     for (int i = 0; i < 2; i++)
         fake_redis_done(&nodes[i]);
 }
@@ -123,84 +130,50 @@ TEST_CASE("redirections", .setup = open_without_replicas, .teardown = close_node
 
 START_TEST(requests_for_a_moved_slot_go_to_the_new_node)
 {
-    static const struct fake_response first[] = {{"FCALL script 0", moved}, {NULL, NULL}};
-    static const struct fake_response second[] = {
-        {"FCALL script 0", ":7\r\n"}, {"FCALL script 0", ":8\r\n"}, {NULL, NULL}};
-    long long number;
-
-    fake_redis_play(&nodes[0], first);
-    fake_redis_play(&nodes[1], second);
-    ck_assert_int_eq(fetch(true, &number), ST_OK);
-    ck_assert_int_eq(number, 7);
+    PLAY(&nodes[0], {"FCALL script 0", moved});
+    PLAY(&nodes[1], {"FCALL script 0", ":7\r\n"}, {"FCALL script 0", ":8\r\n"});
+    expect_response(true, ST_OK, 7);
     expect(true, ST_OK, 8);
     ck_assert_uint_eq(atomic_load(&cluster.metrics.redirections), 1);
 }
 
 START_TEST(a_request_for_a_moving_slot_goes_to_the_other_node_once)
 {
-    static const struct fake_response first[] = {
-        {"FCALL", ask}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
-    static const struct fake_response second[] = {
-        {"ASKING", "+OK\r\n"}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
-    long long number;
-
-    fake_redis_play(&nodes[0], first);
-    fake_redis_play(&nodes[1], second);
-    ck_assert_int_eq(fetch(true, &number), ST_OK);
-    ck_assert_int_eq(number, 7);
+    PLAY(&nodes[0], {"FCALL", ask}, {"FCALL", ":8\r\n"});
+    PLAY(&nodes[1], {"ASKING", "+OK\r\n"}, {"FCALL", ":7\r\n"});
+    expect_response(true, ST_OK, 7);
     expect(true, ST_OK, 8);
 }
 
 START_TEST(a_node_without_the_library_gets_it)
 {
-    static const struct fake_response first[] = {
-        {"FCALL", "-ERR Function not found\r\n"},
-        {"FUNCTION LOAD library", "$6\r\nscript\r\n"},
-        {"FCALL script 0", ":7\r\n"},
-        {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], first);
+    PLAY(&nodes[0], {"FCALL", "-ERR Function not found\r\n"},
+         {"FUNCTION LOAD library", "$6\r\nscript\r\n"}, {"FCALL script 0", ":7\r\n"});
     expect(true, ST_OK, 7);
 }
 
 START_TEST(a_request_is_repeated_after_another_client_loaded_the_library)
 {
-    static const struct fake_response first[] = {
-        {"FCALL", "-ERR Function not found\r\n"},
-        {"FUNCTION LOAD library", "-ERR Library 'script' already exists\r\n"},
-        {"FCALL script 0", ":7\r\n"},
-        {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], first);
+    PLAY(&nodes[0], {"FCALL", "-ERR Function not found\r\n"},
+         {"FUNCTION LOAD library", "-ERR Library 'script' already exists\r\n"},
+         {"FCALL script 0", ":7\r\n"});
     expect(true, ST_OK, 7);
 }
 
 START_TEST(a_node_that_takes_no_library_is_a_response)
 {
-    static const struct fake_response full[] = {
-        {"FCALL", "-ERR Function not found\r\n"},
-        {"FUNCTION", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
-        {NULL, NULL}};
-    static const struct fake_response forbidden[] = {
-        {"FCALL", "-ERR Function not found\r\n"},
-        {"FUNCTION", "-NOPERM this user has no permissions to run this command\r\n"},
-        {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], full);
+    PLAY(&nodes[0], {"FCALL", "-ERR Function not found\r\n"},
+         {"FUNCTION", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"});
     expect(true, ST_OVER_BUDGET, 0);
-    fake_redis_play(&nodes[0], forbidden);
+    PLAY(&nodes[0], {"FCALL", "-ERR Function not found\r\n"},
+         {"FUNCTION", "-NOPERM this user has no permissions to run this command\r\n"});
     expect(true, ST_UNAVAILABLE, 0);
 }
 
 START_TEST(a_request_is_repeated_after_a_hang_up_at_the_library)
 {
-    static const struct fake_response first[] = {{"FCALL", "-ERR Function not found\r\n"},
-                                                 {"FUNCTION", NULL},
-                                                 {"CLUSTER SLOTS", slots},
-                                                 {"FCALL", ":7\r\n"},
-                                                 {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], first);
+    PLAY(&nodes[0], {"FCALL", "-ERR Function not found\r\n"}, {"FUNCTION", NULL},
+         {"CLUSTER SLOTS", slots}, {"FCALL", ":7\r\n"});
     expect(true, ST_OK, 7);
 }
 
@@ -258,50 +231,34 @@ START_TEST(retries_of_a_temporary_error_end)
 
 START_TEST(a_redis_without_memory_refuses)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
-        {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0],
+         {"FCALL", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"});
     expect(true, ST_OVER_BUDGET, 0);
 }
 
 START_TEST(an_error_of_the_script_is_no_response)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", "-ERR user_script:1: oops\r\n"}, {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", "-ERR user_script:1: oops\r\n"});
     expect(true, ST_UNAVAILABLE, 0);
 }
 
 START_TEST(a_change_whose_response_is_lost_may_have_happened)
 {
-    static const struct fake_response script[] = {{"FCALL", NULL}, {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", NULL});
     expect(true, ST_UNCONFIRMED, 0);
     ck_assert_uint_eq(atomic_load(&cluster.metrics.unconfirmed), 1);
 }
 
 START_TEST(a_look_whose_response_is_lost_is_taken_again)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", NULL}, {"CLUSTER SLOTS", slots}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", NULL}, {"CLUSTER SLOTS", slots}, {"FCALL", ":7\r\n"});
     expect(false, ST_OK, 7);
 }
 
 START_TEST(a_connection_with_a_surplus_response_is_replaced)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", ":7\r\n:6\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
-    long long number;
-
-    fake_redis_play(&nodes[0], script);
-    ck_assert_int_eq(fetch(true, &number), ST_OK);
-    ck_assert_int_eq(number, 7);
+    PLAY(&nodes[0], {"FCALL", ":7\r\n:6\r\n"}, {"FCALL", ":8\r\n"});
+    expect_response(true, ST_OK, 7);
     ck_assert_int_eq(warnings, 1);
     expect(true, ST_OK, 8);
     ck_assert_uint_eq(atomic_load(&cluster.metrics.connections),
@@ -310,21 +267,16 @@ START_TEST(a_connection_with_a_surplus_response_is_replaced)
 
 START_TEST(a_change_that_gets_the_response_to_another_may_have_happened)
 {
-    static const struct fake_response script[] = {{"FCALL", "!*2\r\n:99\r\n:7\r\n"},
-                                                  {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", "!*2\r\n:99\r\n:7\r\n"});
     expect(true, ST_UNCONFIRMED, 0);
     ck_assert_int_eq(warnings, 1);
 }
 
 START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", ":7\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
     long long number;
 
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", ":7\r\n"}, {"FCALL", ":8\r\n"});
     ck_assert_int_eq(fetch(true, &number), ST_OK);
     fake_redis_hang_up(&nodes[0]);
     expect(true, ST_OK, 8);
@@ -334,13 +286,11 @@ START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
 
 START_TEST(a_node_that_does_not_response_is_left_alone)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", ":7\r\n"}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
     long long number;
 
     cluster.config.link.response_ms = 1;
     cluster.config.refresh_ms = 60000; /* no other node gets a request */
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", ":7\r\n"}, {"FCALL", ":7\r\n"});
     fake_redis_hold(&nodes[0], true);
     ck_assert_int_eq(fetch(true, &number), ST_UNCONFIRMED);
     ck_assert_int_ne(atomic_load(&cluster.wire.hung_ns[0]), 0);
@@ -350,54 +300,39 @@ START_TEST(a_node_that_does_not_response_is_left_alone)
     wire_note_response(&cluster.wire, 0); /* as if a second had passed */
     cluster.config.link.response_ms = 5000;
     fake_redis_hold(&nodes[0], false);
-    ck_assert_int_eq(fetch(true, &number), ST_OK);
-    ck_assert_int_eq(number, 7);
+    expect_response(true, ST_OK, 7);
 }
 
 TEST_CASE("confirmations", .setup = open_with_replica, .teardown = close_nodes);
 
 START_TEST(a_change_is_confirmed_by_the_replicas)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", ":7\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", ":7\r\n"}, {"WAIT 1 100", ":1\r\n"});
     expect(true, ST_OK, 7);
 }
 
 START_TEST(a_change_that_is_not_confirmed_has_a_response_all_the_same)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", ":7\r\n"}, {"WAIT 1 100", ":0\r\n"}, {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", ":7\r\n"}, {"WAIT 1 100", ":0\r\n"});
     expect(true, ST_UNCONFIRMED, 7);
 }
 
 START_TEST(a_change_whose_primary_goes_before_it_is_confirmed_has_a_response_as_well)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", ":7\r\n"}, {"WAIT 1 100", NULL}, {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", ":7\r\n"}, {"WAIT 1 100", NULL});
     expect(true, ST_UNCONFIRMED, 7);
 }
 
 START_TEST(a_look_needs_no_confirmation)
 {
-    static const struct fake_response script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", ":7\r\n"});
     expect(false, ST_OK, 7);
 }
 
 START_TEST(a_refused_write_is_not_waited_for_again)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", "-TRYAGAIN\r\n"}, {"WAIT 1 100", ":0\r\n"}, {"CLUSTER SLOTS", slots},
-        {"FCALL", ":7\r\n"},        {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
-
-    fake_redis_play(&nodes[0], script);
+    PLAY(&nodes[0], {"FCALL", "-TRYAGAIN\r\n"}, {"WAIT 1 100", ":0\r\n"},
+         {"CLUSTER SLOTS", slots}, {"FCALL", ":7\r\n"}, {"WAIT 1 100", ":1\r\n"});
     expect(true, ST_OK, 7);
 }
 

@@ -105,13 +105,11 @@ TEST_CASE("pipelines", .setup = open_all, .teardown = close_all);
 /* Without a bound hiredis reserves 8 GB, and then waits for the elements. */
 START_TEST(an_array_that_announces_too_many_elements_ends_the_connection)
 {
-    static const struct fake_response script[] = {{"FCALL", "!*2\r\n*999999999\r\n"},
-                                                  {NULL, NULL}};
     const struct bytes word = BYTES_LIT("FCALL");
     struct reason why;
     redisReply *response;
 
-    fake_redis_play(&node, script);
+    PLAY(&node, {"FCALL", "!*2\r\n*999999999\r\n"});
     ck_assert_int_eq(link_command(&pipeline.link, &word, 1, &response, &why),
                      ST_UNAVAILABLE);
     ck_assert_str_eq(why.text, "Out of memory");
@@ -119,14 +117,10 @@ START_TEST(an_array_that_announces_too_many_elements_ends_the_connection)
 
 START_TEST(all_have_their_responses_and_one_confirmation)
 {
-    static const struct fake_response script[] = {{"FCALL", ":7\r\n"},
-                                                  {"ASKING", "+OK\r\n"},
-                                                  {"FCALL", ":8\r\n"},
-                                                  {"WAIT 2 100", ":2\r\n"},
-                                                  {NULL, NULL}};
     struct wire_request requests[2];
 
-    fake_redis_play(&node, script);
+    PLAY(&node, {"FCALL", ":7\r\n"}, {"ASKING", "+OK\r\n"}, {"FCALL", ":8\r\n"},
+         {"WAIT 2 100", ":2\r\n"});
     add(&requests[0], 0);
     add(&requests[1], 2);
     requests[1].asking = true;
@@ -144,10 +138,9 @@ START_TEST(all_have_their_responses_and_one_confirmation)
 
 START_TEST(reads_need_no_confirmation)
 {
-    static const struct fake_response script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
     struct wire_request request;
 
-    fake_redis_play(&node, script);
+    PLAY(&node, {"FCALL", ":7\r\n"});
     add(&request, 0);
     ck_assert_int_eq(travel(), PIPELINE_COMPLETE);
     ck_assert_int_eq(request.confirmed, -1);
@@ -158,12 +151,10 @@ START_TEST(reads_need_no_confirmation)
 
 START_TEST(a_command_lost_with_its_connection_may_have_happened)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", ":7\r\n"}, {"FCALL", NULL}, {NULL, NULL}};
     struct wire_request requests[2];
     struct reason why;
 
-    fake_redis_play(&node, script);
+    PLAY(&node, {"FCALL", ":7\r\n"}, {"FCALL", NULL});
     add(&requests[0], 1);
     add(&requests[1], 1);
     ck_assert_int_eq(travel(), PIPELINE_FAILED);
@@ -211,12 +202,10 @@ LOOP_TEST(the_response_to_another_request_breaks_the_link,
 
 START_TEST(a_time_may_follow_the_response)
 {
-    static const struct fake_response script[] = {
-        {"FCALL", "!*3\r\n:1\r\n:7\r\n:5000\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
     static const int64_t due_ms[] = {5000, 0};
     struct wire_request requests[2];
 
-    fake_redis_play(&node, script);
+    PLAY(&node, {"FCALL", "!*3\r\n:1\r\n:7\r\n:5000\r\n"}, {"FCALL", ":8\r\n"});
     for (int i = 0; i < 2; i++)
         add(&requests[i], 0);
     ck_assert_int_eq(travel(), PIPELINE_COMPLETE);
