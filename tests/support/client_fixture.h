@@ -145,6 +145,16 @@ expect_silence(const struct server_fixture *f, int fd)
     ck_assert_int_eq(errno, EAGAIN);
 }
 
+/* A connection on which this was said, and nothing has come. */
+static inline int
+begin_suspended(const struct server_fixture *f, const char *text)
+{
+    int fd = begin(f, text);
+
+    expect_silence(f, fd);
+    return fd;
+}
+
 static inline void
 fetch_once(const struct server_fixture *f, const char *text, int code)
 {

@@ -146,10 +146,8 @@ SERVER_TEST(a_rule_cuts_a_stream_before_its_second_event, open_server(f))
 
 SERVER_TEST(a_late_response_comes_when_its_time_is_there, open_server(f))
 {
-    int fd;
+    int fd = begin_suspended(f, POST_WITH("latency; ms=5000") HOME);
 
-    fd = begin(f, POST_WITH("latency; ms=5000") HOME);
-    expect_silence(f, fd);
     expect_stats(f, 1, 0);
     pass_s(f, 5);
     expect_silence(f, fd);
@@ -183,9 +181,8 @@ SERVER_TEST(the_time_limits_do_not_count_while_a_response_is_late_or_slow, open_
 SERVER_TEST(a_slow_response_comes_in_pieces, open_server(f))
 {
     char text[4096], whole[4096] = "";
-    int fd;
+    int fd = begin(f, HOME);
 
-    fd = begin(f, HOME);
     strcpy(whole, receive(fd).body);
     (void)close(fd);
     fd = begin(f, "GET /v2/ HTTP/1.1\r\n" WITH("slow; bytes=100; every_ms=5000") "\r\n");
@@ -208,9 +205,8 @@ SERVER_TEST(a_slow_response_comes_in_pieces, open_server(f))
 
 SERVER_TEST(a_response_without_a_body_is_not_slow, open_server(f))
 {
-    int fd;
+    int fd = begin(f, CLAIM_WITH("slow; bytes=1; every_ms=600000"));
 
-    fd = begin(f, CLAIM_WITH("slow; bytes=1; every_ms=600000"));
     expect_code(fd, 204);
     say(fd, "HEAD /v2/queues/q HTTP/1.1\r\n" WITH("slow; bytes=1; every_ms=1") "\r\n");
     ck_assert_int_gt(recv(fd, (char[1]){0}, 1, 0), 0);
@@ -245,8 +241,7 @@ SERVER_TEST(a_claim_is_released_if_its_late_response_has_no_client, open_server(
     int fd;
 
     fetch_once(f, POST("q"), 201);
-    fd = begin(f, CLAIM_WITH("latency; ms=5000"));
-    expect_silence(f, fd);
+    fd = begin_suspended(f, CLAIM_WITH("latency; ms=5000"));
     expect_stats(f, 1, 1);
     (void)close(fd);
     pass_s(f, 6);
@@ -373,8 +368,7 @@ START_TEST(a_lost_response_is_not_sent_later)
     int fd;
 
     open_with(&f, SLOW_STORE_LOGS, 0);
-    fd = begin(&f, POST_WITH("latency; ms=5000"));
-    expect_silence(&f, fd);
+    fd = begin_suspended(&f, POST_WITH("latency; ms=5000"));
     slow_store_lose(f.store);
     expect_closed(fd);
     server_fixture_cut(&f);

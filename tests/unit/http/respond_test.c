@@ -26,10 +26,8 @@ TEST_CASE("waiting");
 SERVER_TEST(a_claim_waits_until_there_is_a_message, open_waiting(f, 10))
 {
     struct http_response a;
-    int fd;
+    int fd = begin_suspended(f, WAITING);
 
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
     fetch_once(f, POST("other"), 201);
     expect_silence(f, fd);
     fetch_once(f, POST("q"), 201);
@@ -43,10 +41,8 @@ SERVER_TEST(a_claim_waits_until_there_is_a_message, open_waiting(f, 10))
 
 SERVER_TEST(a_pop_waits_likewise, open_waiting(f, 10))
 {
-    int fd;
+    int fd = begin_suspended(f, WAITING_POP);
 
-    fd = begin(f, WAITING_POP);
-    expect_silence(f, fd);
     fetch_once(f, POST("q"), 201);
     end(fd, 200);
     ck_assert_uint_eq(stats_of(f).total, 0);
@@ -56,10 +52,8 @@ SERVER_TEST(one_message_goes_to_the_longest_waiter, open_waiting(f, 10))
 {
     int fds[5];
 
-    for (int i = 0; i < 5; i++) {
-        fds[i] = begin(f, WAITING);
-        expect_silence(f, fds[i]);
-    }
+    for (int i = 0; i < 5; i++)
+        fds[i] = begin_suspended(f, WAITING);
     for (int i = 0; i < 5; i++) {
         fetch_once(f, POST("q"), 201);
         expect_code(fds[i], 201);
@@ -99,10 +93,8 @@ SERVER_TEST(when_the_time_is_over_there_is_the_usual_response, open_waiting(f, 1
 /* The worker rounds the time down, so the response comes a millisecond later. */
 SERVER_TEST(a_long_polling_request_ends_after_its_time_never_before, open_waiting(f, 10))
 {
-    int fd;
+    int fd = begin_suspended(f, WAITING);
 
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
     pass_s(f, 30);
     expect_silence(f, fd);
     pass_s(f, 1);
@@ -114,8 +106,7 @@ SERVER_TEST(a_wake_up_in_vain_does_not_prolong_the_long_polling, open_waiting(f,
 {
     int waiter, other;
 
-    waiter = begin(f, WAITING);
-    expect_silence(f, waiter);
+    waiter = begin_suspended(f, WAITING);
     pass_s(f, 20);
     other = begin(f, POST("q") PURGE); /* the worker responds to both before it looks */
     expect_code(other, 201);
@@ -128,10 +119,8 @@ SERVER_TEST(a_wake_up_in_vain_does_not_prolong_the_long_polling, open_waiting(f,
 
 SERVER_TEST(waiting_does_not_count_for_the_time_limits, open_waiting(f, 10))
 {
-    int fd;
+    int fd = begin_suspended(f, WAITING);
 
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
     pass_s(f, 29);
     fetch_once(f, POST("q"), 201);
     expect_code(fd, 201);
@@ -146,8 +135,7 @@ SERVER_TEST(the_deletion_of_the_queue_ends_it, open_waiting(f, 10))
 
     fetch_once(f, POST("q"), 201);
     fetch_once(f, CLAIM, 201);
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
+    fd = begin_suspended(f, WAITING);
     fetch_once(f, DELETION, 204);
     end(fd, 204);
 }
@@ -155,10 +143,8 @@ SERVER_TEST(the_deletion_of_the_queue_ends_it, open_waiting(f, 10))
 SERVER_TEST(a_request_behind_one_that_waits_gets_its_response_behind_it,
             open_waiting(f, 10))
 {
-    int fd;
+    int fd = begin_suspended(f, WAITING HOME WAITING HOME);
 
-    fd = begin(f, WAITING HOME WAITING HOME);
-    expect_silence(f, fd);
     fetch_once(f, POST("q"), 201);
     expect_code(fd, 201);
     expect_code(fd, 200);
@@ -170,10 +156,8 @@ SERVER_TEST(a_request_behind_one_that_waits_gets_its_response_behind_it,
 
 SERVER_TEST(half_a_request_behind_one_that_waits_is_kept, open_waiting(f, 10))
 {
-    int fd;
+    int fd = begin_suspended(f, WAITING "GET /v2/ HT");
 
-    fd = begin(f, WAITING "GET /v2/ HT");
-    expect_silence(f, fd);
     say(fd, "TP/1.1\r\nHo"); /* while it waits */
     expect_silence(f, fd);
     fetch_once(f, POST("q"), 201);
@@ -190,8 +174,7 @@ SERVER_TEST(half_a_body_behind_one_that_waits_is_kept, open_waiting(f, 10))
     int fd;
 
     memcpy(first, request, sizeof(request) - 11);
-    fd = begin(f, first);
-    expect_silence(f, fd);
+    fd = begin_suspended(f, first);
     fetch_once(f, POST("q"), 201);
     expect_code(fd, 201);
     expect_silence(f, fd);
@@ -202,10 +185,8 @@ SERVER_TEST(half_a_body_behind_one_that_waits_is_kept, open_waiting(f, 10))
 
 SERVER_TEST(a_half_closed_waiter_gets_a_response_at_once, open_waiting(f, 10))
 {
-    int fd;
+    int fd = begin_suspended(f, WAITING);
 
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
     expect_code(fd, 204);
     expect_closed(fd);
@@ -223,10 +204,8 @@ SERVER_TEST(the_message_of_a_disconnected_waiter_goes_to_the_next, open_waiting(
     int gone, next;
 
     for (int noticed = 0; noticed <= 1; noticed++) {
-        gone = begin(f, WAITING);
-        expect_silence(f, gone);
-        next = begin(f, WAITING);
-        expect_silence(f, next);
+        gone = begin_suspended(f, WAITING);
+        next = begin_suspended(f, WAITING);
         (void)close(gone);
         if (noticed)
             server_fixture_settle(f);
@@ -239,10 +218,8 @@ SERVER_TEST(the_message_of_a_disconnected_waiter_goes_to_the_next, open_waiting(
 
 SERVER_TEST(a_disconnected_client_has_claimed_nothing, open_waiting(f, 10))
 {
-    int fd;
+    int fd = begin_suspended(f, WAITING);
 
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
     (void)close(fd);
     fetch_once(f, POST("q"), 201);
     server_fixture_settle(f);
@@ -255,10 +232,8 @@ SERVER_TEST(no_more_wait_than_may, open_waiting(f, 3))
     struct http_response a;
     int fds[3];
 
-    for (int i = 0; i < 3; i++) {
-        fds[i] = begin(f, WAITING);
-        expect_silence(f, fds[i]);
-    }
+    for (int i = 0; i < 3; i++)
+        fds[i] = begin_suspended(f, WAITING);
     for (int i = 0; i < 3; i++) {
         int fd = begin(f, WAITING);
 
@@ -273,8 +248,7 @@ SERVER_TEST(no_more_wait_than_may, open_waiting(f, 3))
     expect_silence(f, fds[0]);
     (void)close(fds[1]);
     server_fixture_settle(f);
-    fds[1] = begin(f, WAITING);
-    expect_silence(f, fds[1]);
+    fds[1] = begin_suspended(f, WAITING);
     pass_s(f, 31);
     for (int i = 0; i < 3; i++) {
         expect_code(fds[i], 204);
@@ -320,8 +294,7 @@ START_TEST(a_drain_waits_for_no_request_behind_one_that_waited)
     int fd;
 
     open_waiting(&f, 20);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
+    fd = begin_suspended(&f, WAITING);
     say(fd, "GET /v2/ HT"); /* half a request: the rest is not waited for */
     server_fixture_stop(&f);
     ck_assert_int_eq(pthread_create(&drainer, NULL, drain, &f), 0);
@@ -414,15 +387,13 @@ SERVER_TEST(a_long_polling_request_that_times_out_in_slices_gives_its_place_back
     int fd;
 
     slow_store_shut(f->store);
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
+    fd = begin_suspended(f, WAITING);
     pass_s(f, SERVER_FIXTURE_SECONDS - 1); /* a new connection must not time out, too */
     pass_s(f, 1);
     expect_code(fd, 503);
     expect_closed(fd);
     slow_store_unshut(f->store);
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
+    fd = begin_suspended(f, WAITING);
     fetch_once(f, POST("q"), 201);
     end(fd, 201);
 }
@@ -432,8 +403,7 @@ SERVER_TEST(a_client_that_hangs_up_in_slices_does_not_wait, open_slicing(f, 1))
     int fd;
 
     slow_store_shut(f->store);
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
+    fd = begin_suspended(f, WAITING);
     (void)close(fd);
     server_fixture_settle(f);
     slow_store_unshut(f->store);
@@ -449,10 +419,8 @@ SERVER_TEST(a_read_in_slices_ends_if_the_client_hangs_up, open_slicing(f, 1))
     int read, post;
 
     slow_store_shut(f->store);
-    read = begin(f, STATS);
-    expect_silence(f, read);
-    post = begin(f, POST("q"));
-    expect_silence(f, post);
+    read = begin_suspended(f, STATS);
+    post = begin_suspended(f, POST("q"));
     ck_assert_int_eq(parked_requests(f, "turn"), 2);
     (void)close(read);
     (void)close(post);
@@ -469,12 +437,9 @@ SERVER_TEST(a_short_request_in_slices_overtakes_two_long_ones, open_slicing(f, 1
     int fds[3];
 
     slow_store_shut(f->store);
-    for (int i = 0; i < 2; i++) {
-        fds[i] = begin(f, POST("q"));
-        expect_silence(f, fds[i]);
-    }
-    fds[2] = begin(f, STATS);
-    expect_silence(f, fds[2]);
+    for (int i = 0; i < 2; i++)
+        fds[i] = begin_suspended(f, POST("q"));
+    fds[2] = begin_suspended(f, STATS);
     slow_store_let_stats(f->store);
     server_fixture_settle(f);
     expect_something(fds[2]);
@@ -522,10 +487,8 @@ deliveries_of(const struct server_fixture *f)
 
 SERVER_TEST(a_response_is_held_until_its_content_is_durable, open_log(f))
 {
-    int fd;
+    int fd = begin_suspended(f, POST("q"));
 
-    fd = begin(f, POST("q"));
-    expect_silence(f, fd);
     ck_assert_uint_eq(slow_store_lsn(f->store), 2); /* the queue, and its message */
     ck_assert_uint_eq(stats_of(f).total, 1);
     slow_store_make_durable(f->store, 1);
@@ -536,9 +499,8 @@ SERVER_TEST(a_response_is_held_until_its_content_is_durable, open_log(f))
 
 SERVER_TEST(a_worker_flushes_the_log_before_it_rests, open_log(f))
 {
-    int fd;
+    int fd = begin(f, POST("q"));
 
-    fd = begin(f, POST("q"));
     server_fixture_settle(f);
     ck_assert_uint_eq(slow_store_lsn(f->store), 2);
     ck_assert_uint_eq(slow_store_flushed(f->store), 2);
@@ -567,10 +529,8 @@ SERVER_TEST(a_response_with_an_older_lsn_does_not_wait_for_a_newer_one, open_log
 {
     int older, newer, reader;
 
-    older = begin(f, POST("q"));
-    expect_silence(f, older);
-    newer = begin(f, POST("other"));
-    expect_silence(f, newer);
+    older = begin_suspended(f, POST("q"));
+    newer = begin_suspended(f, POST("other"));
     reader = begin(f, STATS); /* of q, so its LSN is that of the first post */
     expect_silence(f, reader);
     slow_store_make_durable(f->store, 2);
@@ -584,10 +544,8 @@ SERVER_TEST(a_response_with_an_older_lsn_does_not_wait_for_a_newer_one, open_log
 
 SERVER_TEST(requests_behind_a_suspended_one_get_their_responses_behind_it, open_log(f))
 {
-    int fd;
+    int fd = begin_suspended(f, POST("q") HOME POST("q") HOME);
 
-    fd = begin(f, POST("q") HOME POST("q") HOME);
-    expect_silence(f, fd);
     make_all_durable(f);
     expect_code(fd, 201);
     expect_code(fd, 200);
@@ -601,15 +559,12 @@ SERVER_TEST(a_read_waits_for_what_it_saw_and_for_nothing_else, open_log(f))
 {
     int post, seen;
 
-    post = begin(f, POST("other"));
-    expect_silence(f, post);
+    post = begin_suspended(f, POST("other"));
     fetch_once(f, STATS, 200); /* of a queue that does not exist */
     make_all_durable(f);
     end(post, 201);
-    post = begin(f, POST("q"));
-    expect_silence(f, post);
-    seen = begin(f, STATS);
-    expect_silence(f, seen);
+    post = begin_suspended(f, POST("q"));
+    seen = begin_suspended(f, STATS);
     make_all_durable(f);
     end(seen, 200);
     end(post, 201);
@@ -624,12 +579,9 @@ SERVER_TEST(a_lost_response_is_not_sent, open_log(f))
     server_fixture_settle(f);
     make_all_durable(f);
     expect_code(kept, 201);
-    for (int i = 0; i < 3; i++) {
-        lost[i] = begin(f, POST("q"));
-        expect_silence(f, lost[i]);
-    }
-    seen = begin(f, STATS);
-    expect_silence(f, seen);
+    for (int i = 0; i < 3; i++)
+        lost[i] = begin_suspended(f, POST("q"));
+    seen = begin_suspended(f, STATS);
     slow_store_lose(f->store);
     for (int i = 0; i < 3; i++)
         expect_closed(lost[i]);
@@ -643,11 +595,9 @@ SERVER_TEST(parked_requests_are_counted_by_reason_until_they_continue, open_log(
 {
     int waiter, post;
 
-    waiter = begin(f, WAITING);
-    expect_silence(f, waiter);
+    waiter = begin_suspended(f, WAITING);
     ck_assert_int_eq(parked_requests(f, "message"), 1);
-    post = begin(f, POST("q"));
-    expect_silence(f, post);
+    post = begin_suspended(f, POST("q"));
     ck_assert_int_eq(parked_requests(f, "message"), 0);
     ck_assert_int_eq(parked_requests(f, "journal"), 2);
     make_all_durable(f);
@@ -659,10 +609,8 @@ SERVER_TEST(parked_requests_are_counted_by_reason_until_they_continue, open_log(
 
 SERVER_TEST(a_parked_request_whose_connection_ends_is_counted_no_more, open_log(f))
 {
-    int fd;
+    int fd = begin_suspended(f, POST("q"));
 
-    fd = begin(f, POST("q"));
-    expect_silence(f, fd);
     ck_assert_int_eq(parked_requests(f, "journal"), 1);
     slow_store_lose(f->store);
     expect_closed(fd);
@@ -678,19 +626,15 @@ START_TEST(a_waiter_that_has_its_message_makes_space_for_another_at_once)
     int first, next, post;
 
     server_fixture_open_with(&f, &options);
-    first = begin(&f, WAITING);
-    expect_silence(&f, first);
-    post = begin(&f, POST("q"));
-    expect_silence(&f, post);
+    first = begin_suspended(&f, WAITING);
+    post = begin_suspended(&f, POST("q"));
     ck_assert_uint_eq(stats_of(&f).claimed, 1); /* the response waits for the journal */
-    next = begin(&f, WAITING);
-    expect_silence(&f, next);
+    next = begin_suspended(&f, WAITING);
     make_all_durable(&f);
     end(post, 201);
     end(first, 201);
     expect_silence(&f, next);
-    post = begin(&f, POST("q"));
-    expect_silence(&f, post);
+    post = begin_suspended(&f, POST("q"));
     make_all_durable(&f);
     end(post, 201);
     end(next, 201);
@@ -699,10 +643,8 @@ START_TEST(a_waiter_that_has_its_message_makes_space_for_another_at_once)
 
 SERVER_TEST(hanging_up_does_not_undo_what_was_done, open_log(f))
 {
-    int fd;
+    int fd = begin_suspended(f, POST("q"));
 
-    fd = begin(f, POST("q"));
-    expect_silence(f, fd);
     (void)close(fd);
     server_fixture_settle(f);
     ck_assert_uint_eq(stats_of(f).total, 1);
@@ -722,8 +664,7 @@ SERVER_TEST(a_claim_for_a_disconnected_client_is_released, open_log(f))
     slow_store_make_durable(f->store, UINT64_MAX);
     fetch_once(f, POST("q"), 201);
     slow_store_make_durable(f->store, slow_store_lsn(f->store));
-    fd = begin(f, CLAIM);
-    expect_silence(f, fd);
+    fd = begin_suspended(f, CLAIM);
     ck_assert_uint_eq(stats_of(f).claimed, 1);
     (void)close(fd);
     server_fixture_settle(f);
@@ -764,10 +705,8 @@ LOOP_TEST(a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp, 2)
     int fd, post;
 
     server_fixture_open_with(&f, &options);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
-    post = begin(&f, POST("q"));
-    expect_silence(&f, post);
+    fd = begin_suspended(&f, WAITING);
+    post = begin_suspended(&f, POST("q"));
     ck_assert_uint_eq(stats_of(&f).claimed, 1);
     ck_assert_uint_eq(deliveries_of(&f), 1);
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)), 0);
@@ -791,8 +730,7 @@ START_TEST(a_claim_whose_response_a_shutdown_discards_counts_as_no_delivery)
     slow_store_make_durable(f.store, UINT64_MAX);
     fetch_once(&f, POST("q"), 201);
     make_all_durable(&f);
-    fd = begin(&f, CLAIM);
-    expect_silence(&f, fd);
+    fd = begin_suspended(&f, CLAIM);
     ck_assert_uint_eq(deliveries_of(&f), 1);
     server_fixture_stop(&f);
     ck_assert_uint_eq(server_drain(f.server, 0), 1);
@@ -806,10 +744,8 @@ SERVER_TEST(a_woken_waiter_gets_its_message_when_it_is_durable, open_log(f))
 {
     int waiting, post;
 
-    waiting = begin(f, WAITING);
-    expect_silence(f, waiting);
-    post = begin(f, POST("q"));
-    expect_silence(f, post);
+    waiting = begin_suspended(f, WAITING);
+    post = begin_suspended(f, POST("q"));
     expect_silence(f, waiting);
     ck_assert_uint_eq(stats_of(f).claimed, 1);
     make_all_durable(f);
@@ -819,10 +755,8 @@ SERVER_TEST(a_woken_waiter_gets_its_message_when_it_is_durable, open_log(f))
 
 SERVER_TEST(the_time_limits_do_not_count_while_a_response_is_held, open_log(f))
 {
-    int fd;
+    int fd = begin_suspended(f, POST("q"));
 
-    fd = begin(f, POST("q"));
-    expect_silence(f, fd);
     pass_s(f, 3 * SERVER_FIXTURE_SECONDS);
     expect_silence(f, fd);
     make_all_durable(f);
@@ -865,8 +799,7 @@ hang_up_in_the_same_round(void)
 static bool
 hang_up_as_a_message_comes(const struct server_fixture *f)
 {
-    waiter_fd = begin(f, WAITING);
-    expect_silence(f, waiter_fd);
+    waiter_fd = begin_suspended(f, WAITING);
     producer_fd = begin(f, HOME);
     expect_code(producer_fd, 200);
     await_rest(f);
@@ -898,10 +831,8 @@ START_TEST(a_drain_waits_for_the_log)
     int fds[3];
 
     open_log(&f);
-    for (int i = 0; i < 3; i++) {
-        fds[i] = begin(&f, POST("q"));
-        expect_silence(&f, fds[i]);
-    }
+    for (int i = 0; i < 3; i++)
+        fds[i] = begin_suspended(&f, POST("q"));
     server_fixture_stop(&f);
     ck_assert_int_eq(pthread_create(&drainer, NULL, drain, &f), 0);
     /* Whenever it becomes durable, before or after the drain has begun. */
@@ -1131,10 +1062,8 @@ SERVER_TEST(a_waiting_claim_calls_the_store_again_and_again, open_blocking(f, 0,
 {
     int fds[3];
 
-    for (int i = 0; i < 3; i++) {
-        fds[i] = begin(f, WAITING);
-        expect_silence(f, fds[i]);
-    }
+    for (int i = 0; i < 3; i++)
+        fds[i] = begin_suspended(f, WAITING);
     for (int i = 0; i < 3; i++)
         fetch_once(f, POST("q"), 201);
     for (int i = 0; i < 3; i++)
@@ -1161,10 +1090,8 @@ SERVER_TEST(a_message_that_comes_during_a_call_of_the_store_is_not_missed,
 
 SERVER_TEST(time_and_deletions_end_the_waiting_too, open_blocking(f, 0, 0))
 {
-    int fd;
+    int fd = begin_suspended(f, WAITING);
 
-    fd = begin(f, WAITING);
-    expect_silence(f, fd);
     for (int i = 0; i < 100 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0; i++)
         pass_s(f, 31); /* it may not have been in the wait queue yet when time went on */
     expect_code(fd, 204);
@@ -1207,9 +1134,8 @@ START_TEST(a_drain_waits_for_the_store)
 
 SERVER_TEST(a_store_that_blocks_may_have_a_log, open_blocking(f, 0, SLOW_STORE_LOGS))
 {
-    int fd;
+    int fd = begin(f, POST("q") HOME);
 
-    fd = begin(f, POST("q") HOME);
     while (slow_store_lsn(f->store) < 2)
         server_fixture_settle(f);
     expect_silence(f, fd);
@@ -1336,8 +1262,7 @@ SERVER_TEST(one_token_too_many_has_to_come_later, open_with_keystone(f, 1, 1))
     fake_keystone_shut(&f->fake);
     fds[0] = begin(f, POST_BY("member@p"));
     fake_keystone_await(&f->fake, 1);
-    fds[1] = begin(f, POST_BY("admin@p"));
-    expect_silence(f, fds[1]);
+    fds[1] = begin_suspended(f, POST_BY("admin@p"));
     fd = begin(f, POST_BY("admin,member@p"));
     a = receive(fd);
     ck_assert_int_eq(a.code, 503);
@@ -1416,9 +1341,8 @@ SERVER_TEST(a_client_that_disconnects_during_verification_claims_nothing,
 
 SERVER_TEST(a_waiter_is_authorized_once, open_with_keystone(f, 2, 10))
 {
-    int fd;
+    int fd = begin(f, WAITING_BY("member@p"));
 
-    fd = begin(f, WAITING_BY("member@p"));
     while (keystone_count(f->keystone) == 0)
         server_fixture_settle(f);
     expect_silence(f, fd);
@@ -1491,8 +1415,7 @@ START_TEST(a_server_stopped_early_leaves_no_waiter)
     fake_keystone_shut(&f.fake);
     fds[0] = begin(&f, POST_BY("member@p"));
     fake_keystone_await(&f.fake, 1);
-    fds[1] = begin(&f, WAITING_BY("admin@p"));
-    expect_silence(&f, fds[1]);
+    fds[1] = begin_suspended(&f, WAITING_BY("admin@p"));
     server_fixture_stop(&f);
     ck_assert_int_eq(pthread_create(&cutter, NULL, cut, &f), 0);
     fake_keystone_open(&f.fake);
