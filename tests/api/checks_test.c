@@ -186,23 +186,18 @@ API_TEST(a_body_that_was_not_kept_is_refused_after_the_other_checks)
 
 TEST_CASE("client ids");
 
-START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
+LIMITED_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict,
+             limits.client_id_strict = false)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.client_id_strict = false;
-    api_fixture_open_with(&f, &limits);
-    ck_header(&f, CLIENT, "worker-001", "GET", "/v2/queues", 200, NULL);
-    ck_header(&f, CLIENT, "worker-01", "GET", "/v2/queues", 400, "Wrong UUID value");
-    ck_header(&f, CLIENT, "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww", "GET", "/v2/queues",
-              200, NULL);
-    ck_header(&f, CLIENT, "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww", "GET", "/v2/queues",
+    ck_header(f, CLIENT, "worker-001", "GET", "/v2/queues", 200, NULL);
+    ck_header(f, CLIENT, "worker-01", "GET", "/v2/queues", 400, "Wrong UUID value");
+    ck_header(f, CLIENT, "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww", "GET", "/v2/queues", 200,
+              NULL);
+    ck_header(f, CLIENT, "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww", "GET", "/v2/queues",
               400, "Wrong UUID value");
-    ck_api_body(&f, "{'title': 'Wrong UUID value', 'description': 'the header Client-ID "
-                    "is 37 characters long. It must be 10 to 36 (min_length_client_id,"
-                    " max_length_client_id)'}");
-    api_fixture_close(&f);
+    ck_api_body(f, "{'title': 'Wrong UUID value', 'description': 'the header Client-ID "
+                   "is 37 characters long. It must be 10 to 36 (min_length_client_id,"
+                   " max_length_client_id)'}");
 }
 
 API_TEST(a_strict_server_says_that_the_client_id_must_be_a_uuid)

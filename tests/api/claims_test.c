@@ -241,32 +241,21 @@ API_TEST(a_claim_belongs_to_one_queue_of_one_project)
     ck_api(f, "GET", api_text(f, CLAIMS "/%s", claim), NULL, 404, NF);
 }
 
-START_TEST(the_largest_claim_is_an_option)
+LIMITED_TEST(the_largest_claim_is_an_option, limits.max_messages_per_claim_or_pop = 100)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.max_messages_per_claim_or_pop = 100;
-    api_fixture_open_with(&f, &limits);
-    api_post_letters(&f, "q", "abcdefghijklmnopqrstuvw");
-    ck_api(&f, "POST", CLAIMS "?limit=101", NULL, 400, BV);
-    ck_api(&f, "POST", CLAIMS, NULL, 201, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.9.body"), "j");
-    ck_api(&f, "POST", CLAIMS "?limit=100", NULL, 201, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.12.body"), "w");
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "abcdefghijklmnopqrstuvw");
+    ck_api(f, "POST", CLAIMS "?limit=101", NULL, 400, BV);
+    ck_api(f, "POST", CLAIMS, NULL, 201, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.9.body"), "j");
+    ck_api(f, "POST", CLAIMS "?limit=100", NULL, 201, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.12.body"), "w");
 }
 
-START_TEST(the_default_claim_is_never_more_than_the_largest)
+LIMITED_TEST(the_default_claim_is_never_more_than_the_largest,
+             limits.max_messages_per_claim_or_pop = 2)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.max_messages_per_claim_or_pop = 2;
-    api_fixture_open_with(&f, &limits);
-    api_post_letters(&f, "q", "abc");
-    ck_api(&f, "POST", CLAIMS, NULL, 201, NULL);
-    ck_api(&f, "POST", CLAIMS, NULL, 201, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.body"), "c");
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "abc");
+    ck_api(f, "POST", CLAIMS, NULL, 201, NULL);
+    ck_api(f, "POST", CLAIMS, NULL, 201, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "c");
 }

@@ -1,5 +1,6 @@
 /* Fault rules of the test API (docs/api.md 23.7), as far as the API applies them. */
 #include "support/pending.h"
+#include "support/testapi_fixture.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -9,20 +10,6 @@
 #define MESSAGES "/v2/queues/q/messages"
 #define CLAIMS   "/v2/queues/q/claims"
 #define BODY     "{\"messages\":[{\"body\":1,\"ttl\":300}]}"
-
-static struct api_fixture f;
-
-static void
-open_testapi(void)
-{
-    api_fixture_open_testapi(&f, &api_limits_default);
-}
-
-static void
-close_testapi(void)
-{
-    api_fixture_close(&f);
-}
 
 /* The next requests come with this header; NULL: without. */
 static void
@@ -81,7 +68,7 @@ texts(const char *event)
     return all;
 }
 
-TEST_CASE("faults", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("faults");
 
 START_TEST(without_the_test_api_there_are_none)
 {

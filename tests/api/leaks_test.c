@@ -1,25 +1,11 @@
 /* Messages and claims that tests left behind (docs/api.md 23.8). */
-#include "support/api_fixture.h"
+#include "support/testapi_fixture.h"
 
 #include <jansson.h>
 #include <string.h>
 
 #define MESSAGES "/v2/queues/q/messages"
 #define WORKER   "11111111-2b9e-11e3-b191-71861300734c"
-
-static struct api_fixture f;
-
-static void
-open_testapi(void)
-{
-    api_fixture_open_testapi(&f, &api_limits_default);
-}
-
-static void
-close_testapi(void)
-{
-    api_fixture_close(&f);
-}
 
 static void
 advance(int seconds)
@@ -77,7 +63,7 @@ make_dead_letter(void)
     return id;
 }
 
-TEST_CASE("kinds", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("kinds");
 
 START_TEST(nothing_is_forgotten_where_nothing_was_done)
 {
@@ -211,7 +197,7 @@ START_TEST(an_event_dropped_from_the_history_is_null)
              "'at_ms':1769860800000}]}");
 }
 
-TEST_CASE("pages", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("pages");
 
 static void
 post_as(const char *project, const char *queue)

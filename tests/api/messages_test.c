@@ -387,36 +387,32 @@ API_TEST(pop_deletes_and_returns_ready_messages)
     ck_api_body(f, "{'messages': []}");
 }
 
-START_TEST(strict_bulk_deletes_need_the_claims_that_hold_the_messages)
+LIMITED_TEST(strict_bulk_deletes_need_the_claims_that_hold_the_messages,
+             limits.message_delete_with_claim_id = true)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
     const char *held, *freed, *claim;
 
-    limits.message_delete_with_claim_id = true;
-    api_fixture_open_with(&f, &limits);
-    api_post_letters(&f, "q", "ab");
-    held = api_pick_id(&f, "resources.0");
-    freed = api_pick_id(&f, "resources.1");
-    claim = api_take(&f, "q", 1);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s", held), NULL, 400, BAD_VALUE);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?claim_ids=%s", claim), NULL, 400, BAD_VALUE);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?pop=1&claim_ids=%s", claim), NULL, 400,
+    api_post_letters(f, "q", "ab");
+    held = api_pick_id(f, "resources.0");
+    freed = api_pick_id(f, "resources.1");
+    claim = api_take(f, "q", 1);
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s", held), NULL, 400, BAD_VALUE);
+    ck_api(f, "DELETE", api_text(f, MSG "?claim_ids=%s", claim), NULL, 400, BAD_VALUE);
+    ck_api(f, "DELETE", api_text(f, MSG "?pop=1&claim_ids=%s", claim), NULL, 400,
            BAD_VALUE);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s,%s&claim_ids=%s", held, freed, claim),
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s,%s&claim_ids=%s", held, freed, claim),
            NULL, 403, UNDELETED);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=junk", held), NULL, 403,
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=junk", held), NULL, 403,
            UNDELETED);
-    ck_api(&f, "GET", api_text(&f, MSG "/%s", held), NULL, 200, NULL);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=x,%s", held, claim), NULL,
-           204, NULL);
-    ck_api(&f, "GET", api_text(&f, MSG "/%s", held), NULL, 404, NOT_FOUND);
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s", freed), NULL, 204, NULL);
-    api_post_letters(&f, "q", "c");
-    ck_api(&f, "DELETE",
-           api_text(&f, "/v1.1/queues/q/messages?ids=%s", api_pick_id(&f, "resources.0")),
+    ck_api(f, "GET", api_text(f, MSG "/%s", held), NULL, 200, NULL);
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=x,%s", held, claim), NULL, 204,
+           NULL);
+    ck_api(f, "GET", api_text(f, MSG "/%s", held), NULL, 404, NOT_FOUND);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s", freed), NULL, 204, NULL);
+    api_post_letters(f, "q", "c");
+    ck_api(f, "DELETE",
+           api_text(f, "/v1.1/queues/q/messages?ids=%s", api_pick_id(f, "resources.0")),
            NULL, 204, NULL);
-    api_fixture_close(&f);
 }
 
 API_TEST(a_late_worker_deletes_nothing_in_bulk_if_it_names_its_claim)
@@ -470,42 +466,31 @@ API_TEST(only_version_2_reads_claim_ids)
 
 TEST_CASE("checksums");
 
-START_TEST(checksums_are_shown_where_enabled)
+LIMITED_TEST(checksums_are_shown_where_enabled, limits.enable_checksum = true)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.enable_checksum = true;
-    api_fixture_open_with(&f, &limits);
-    ck_api(&f, "POST", MSG, "{\"messages\":[{\"body\":\"hello\"},{\"body\":null}]}", 201,
+    ck_api(f, "POST", MSG, "{\"messages\":[{\"body\":\"hello\"},{\"body\":null}]}", 201,
            NULL);
-    ck_api(&f, "GET", MSG "?echo=true", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [{'id': '*', 'href': '*', 'ttl': 3600, 'age': 0,"
-                    "'body': 'hello',"
-                    "'checksum': 'MD5:5deaee1c1332199e5b5bc7c5e4f7f0c2'},"
-                    "{'id': '*', 'href': '*', 'ttl': 3600, 'age': 0, 'body': null}],"
-                    "'links': '*'}");
-    ck_api(&f, "GET", "/v1/queues/q/messages?echo=true&limit=1", NULL, 200, NULL);
-    ck_assert_ptr_null(strstr(api_body(&f.c), "checksum"));
-    ck_api(&f, "DELETE", MSG "?pop=1", NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.checksum"),
+    ck_api(f, "GET", MSG "?echo=true", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [{'id': '*', 'href': '*', 'ttl': 3600, 'age': 0,"
+                   "'body': 'hello',"
+                   "'checksum': 'MD5:5deaee1c1332199e5b5bc7c5e4f7f0c2'},"
+                   "{'id': '*', 'href': '*', 'ttl': 3600, 'age': 0, 'body': null}],"
+                   "'links': '*'}");
+    ck_api(f, "GET", "/v1/queues/q/messages?echo=true&limit=1", NULL, 200, NULL);
+    ck_assert_ptr_null(strstr(api_body(&f->c), "checksum"));
+    ck_api(f, "DELETE", MSG "?pop=1", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.checksum"),
                      "MD5:5deaee1c1332199e5b5bc7c5e4f7f0c2");
-    api_fixture_close(&f);
 }
 
-START_TEST(the_default_page_is_at_most_the_maximum)
+LIMITED_TEST(the_default_page_is_at_most_the_maximum,
+             limits.max_messages_per_page = limits.max_queues_per_page = 2)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.max_messages_per_page = limits.max_queues_per_page = 2;
-    api_fixture_open_with(&f, &limits);
-    api_post_letters(&f, "q", "abc");
-    api_post_letters(&f, "r", "a");
-    api_post_letters(&f, "s", "a");
-    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': ['*', '*'], 'links': ['*']}");
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    ck_api_body(&f, "{'queues': ['*', '*'], 'links': ['*']}");
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "abc");
+    api_post_letters(f, "r", "a");
+    api_post_letters(f, "s", "a");
+    ck_api(f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': ['*', '*'], 'links': ['*']}");
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    ck_api_body(f, "{'queues': ['*', '*'], 'links': ['*']}");
 }

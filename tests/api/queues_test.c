@@ -276,30 +276,24 @@ API_TEST(purge_deletes_the_kinds_it_is_given)
 
 /* ------------------------------------------------------------------ ping, health */
 
-START_TEST(ping_and_health_show_that_the_store_works)
+LIMITED_TEST(ping_and_health_show_that_the_store_works, limits.admin_mode = true)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.admin_mode = true;
-    api_fixture_open_with(&f, &limits);
-    ck_api(&f, "GET", "/v2/ping", NULL, 204, NULL);
-    ck_api(&f, "HEAD", "/v1.1/ping", NULL, 204, NULL);
-    ck_api(&f, "GET", "/v1/health", NULL, 204, NULL);
-    ck_api(&f, "GET", "/v2/health", NULL, 200, NULL);
-    ck_api_body(&f, "{'storage_reachable': true, 'operation_status': {"
-                    "'create_queue': {'succeeded': true, 'seconds': '*', 'ref': null},"
-                    "'post_messages': {'succeeded': true, 'seconds': '*', 'ref': null},"
-                    "'claim_messages': {'succeeded': true, 'seconds': '*', 'ref': null},"
-                    "'list_messages': {'succeeded': true, 'seconds': '*', 'ref': null},"
-                    "'delete_messages': {'succeeded': true, 'seconds': '*', 'ref': null},"
-                    "'delete_claim': {'succeeded': true, 'seconds': '*', 'ref': null},"
-                    "'bulk_delete_messages':"
-                    " {'succeeded': true, 'seconds': '*', 'ref': null},"
-                    "'delete_queue': {'succeeded': true, 'seconds': '*', 'ref': null}},"
-                    "'message_volume': {'free': 0, 'claimed': 0, 'total': 0}}");
-    ck_api(&f, "POST", "/v2/health", "{}", 405, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/v2/ping", NULL, 204, NULL);
+    ck_api(f, "HEAD", "/v1.1/ping", NULL, 204, NULL);
+    ck_api(f, "GET", "/v1/health", NULL, 204, NULL);
+    ck_api(f, "GET", "/v2/health", NULL, 200, NULL);
+    ck_api_body(f, "{'storage_reachable': true, 'operation_status': {"
+                   "'create_queue': {'succeeded': true, 'seconds': '*', 'ref': null},"
+                   "'post_messages': {'succeeded': true, 'seconds': '*', 'ref': null},"
+                   "'claim_messages': {'succeeded': true, 'seconds': '*', 'ref': null},"
+                   "'list_messages': {'succeeded': true, 'seconds': '*', 'ref': null},"
+                   "'delete_messages': {'succeeded': true, 'seconds': '*', 'ref': null},"
+                   "'delete_claim': {'succeeded': true, 'seconds': '*', 'ref': null},"
+                   "'bulk_delete_messages':"
+                   " {'succeeded': true, 'seconds': '*', 'ref': null},"
+                   "'delete_queue': {'succeeded': true, 'seconds': '*', 'ref': null}},"
+                   "'message_volume': {'free': 0, 'claimed': 0, 'total': 0}}");
+    ck_api(f, "POST", "/v2/health", "{}", 405, NULL);
 }
 
 /* Load balancers of Google and Azure take 200 only, and no probe sends the headers of the
@@ -325,25 +319,20 @@ API_TEST(probes_without_headers_get_200_and_a_body)
     ck_api(f, "GET", "/readyz", NULL, 200, NULL);
 }
 
-START_TEST(health_counts_the_messages_of_the_whole_server)
+LIMITED_TEST(health_counts_the_messages_of_the_whole_server, limits.admin_mode = true)
 {
     static const char *const targets[] = {"/v2/health", "/v1.1/health"};
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
 
-    limits.admin_mode = true;
-    api_fixture_open_with(&f, &limits);
-    api_post_letters(&f, "a", "xyz");
-    ck_assert_ptr_nonnull(api_take(&f, "a", 2));
-    f.c.headers[API_HEADER_PROJECT_ID] = "another";
-    ck_api(&f, "POST", "/v2/queues/b/messages",
+    api_post_letters(f, "a", "xyz");
+    ck_assert_ptr_nonnull(api_take(f, "a", 2));
+    f->c.headers[API_HEADER_PROJECT_ID] = "another";
+    ck_api(f, "POST", "/v2/queues/b/messages",
            "{\"messages\":[{\"body\":1,\"delay\":60},{\"body\":2}]}", 201, NULL);
     for (size_t i = 0; i < 2; i++) {
-        ck_api(&f, "GET", targets[i], NULL, 200, NULL);
-        ck_api_body(&f, "{'storage_reachable': true, 'operation_status': '*',"
-                        "'message_volume': {'free': 3, 'claimed': 2, 'total': 5}}");
+        ck_api(f, "GET", targets[i], NULL, 200, NULL);
+        ck_api_body(f, "{'storage_reachable': true, 'operation_status': '*',"
+                       "'message_volume': {'free': 3, 'claimed': 2, 'total': 5}}");
     }
-    api_fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ list */

@@ -44,29 +44,24 @@ API_TEST(unknown_paths_are_404_with_the_title_of_a_path)
                 "{'title': '404 Not Found', 'description': 'the path does not exist'}");
 }
 
-START_TEST(a_hidden_path_names_the_option_that_hides_it)
+LIMITED_TEST(a_hidden_path_names_the_option_that_hides_it,
+             limits.enable_v1 = limits.enable_v1_1 = false)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.enable_v1 = limits.enable_v1_1 = false;
-    api_fixture_open_with(&f, &limits);
-    ck_api(&f, "GET", "/v2/health", NULL, 404, NP);
-    ck_assert_str_eq(api_pick(&f, "description"),
+    ck_api(f, "GET", "/v2/health", NULL, 404, NP);
+    ck_assert_str_eq(api_pick(f, "description"),
                      "/v2/health requires the option admin_mode");
-    ck_api(&f, "GET", "/v1/queues/q", NULL, 404, NP);
-    ck_assert_str_eq(api_pick(&f, "description"),
+    ck_api(f, "GET", "/v1/queues/q", NULL, 404, NP);
+    ck_assert_str_eq(api_pick(f, "description"),
                      "/v1 is disabled on this server (enable_v1)");
-    ck_api(&f, "GET", "/v1.1", NULL, 404, NP);
-    ck_assert_str_eq(api_pick(&f, "description"),
+    ck_api(f, "GET", "/v1.1", NULL, 404, NP);
+    ck_assert_str_eq(api_pick(f, "description"),
                      "/v1.1 is disabled on this server (enable_v1_1)");
-    ck_api(&f, "POST", "/identity/v3/auth/tokens", "{}", 404, NP);
-    ck_assert_str_eq(api_pick(&f, "description"),
+    ck_api(f, "POST", "/identity/v3/auth/tokens", "{}", 404, NP);
+    ck_assert_str_eq(api_pick(f, "description"),
                      "/identity is disabled on this server (identity_stub)");
-    ck_api(&f, "GET", "/v2", NULL, 404, NP);
-    ck_assert_str_eq(api_pick(&f, "description"),
+    ck_api(f, "GET", "/v2", NULL, 404, NP);
+    ck_assert_str_eq(api_pick(f, "description"),
                      "the path does not exist. The home document is /v2/");
-    api_fixture_close(&f);
 }
 
 API_TEST(a_slash_behind_a_whole_path_means_nothing)
@@ -210,20 +205,15 @@ API_TEST(the_version_list_needs_no_headers)
                    " 'links': [{'href': '/v2/', 'rel': 'self'}]}]}");
 }
 
-START_TEST(a_version_switched_off_is_not_there)
+LIMITED_TEST(a_version_switched_off_is_not_there,
+             limits.enable_v1 = limits.enable_v1_1 = false)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.enable_v1 = limits.enable_v1_1 = false;
-    api_fixture_open_with(&f, &limits);
-    ck_api(&f, "GET", "/v1/queues", NULL, 404, NP);
-    ck_api(&f, "GET", "/v1.1/queues", NULL, 404, NP);
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    ck_api(&f, "GET", "/", NULL, 300, NULL);
-    ck_assert_str_eq(api_pick(&f, "versions.0.id"), "2");
-    ck_assert_ptr_null(strstr(api_body(&f.c), "DEPRECATED"));
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/v1/queues", NULL, 404, NP);
+    ck_api(f, "GET", "/v1.1/queues", NULL, 404, NP);
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    ck_api(f, "GET", "/", NULL, 300, NULL);
+    ck_assert_str_eq(api_pick(f, "versions.0.id"), "2");
+    ck_assert_ptr_null(strstr(api_body(&f->c), "DEPRECATED"));
 }
 
 API_TEST(home_documents_list_what_the_version_has)

@@ -1,6 +1,7 @@
 /* The whole state of a project as lines (docs/api.md 23.4). */
 #include "claimd/json/string.h"
 #include "support/pending.h"
+#include "support/testapi_fixture.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -8,20 +9,6 @@
 
 #define CLAIMS "/v2/queues/q/claims"
 #define STATE  "/claimd/state"
-
-static struct api_fixture f;
-
-static void
-open_testapi(void)
-{
-    api_fixture_open_testapi(&f, &api_limits_default);
-}
-
-static void
-close_testapi(void)
-{
-    api_fixture_close(&f);
-}
 
 /* A text that is kept, with ' for " and ; for the end of a line. */
 static const char *
@@ -72,7 +59,7 @@ post(const char *queue, const char *messages)
 
 /* ---------------------------------------------------------------------- round */
 
-TEST_CASE("round", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("round");
 
 START_TEST(nothing_is_a_head_and_an_end)
 {
@@ -174,7 +161,7 @@ START_TEST(all_projects_are_a_state_too)
 
 /* ---------------------------------------------------------------------- by hand */
 
-TEST_CASE("hand", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("hand");
 
 START_TEST(written_lines_need_little_and_come_in_any_order)
 {
@@ -452,7 +439,7 @@ START_TEST(when_memory_runs_out_the_old_state_is_there)
 
 /* ------------------------------------------------------------------ others meanwhile */
 
-TEST_CASE("others", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("others");
 
 START_TEST(one_state_is_put_after_the_other)
 {

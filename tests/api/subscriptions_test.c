@@ -105,19 +105,14 @@ API_TEST(subscribers_are_uris_of_the_types_that_are_allowed)
     ck_assert_ptr_null(strstr(api_body(&f->c), "ftp"));
 }
 
-START_TEST(a_type_that_is_not_allowed_is_refused)
+LIMITED_TEST(a_type_that_is_not_allowed_is_refused,
+             limits.subscriber_types = 1U << SUBSCRIBER_HTTPS)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.subscriber_types = 1U << SUBSCRIBER_HTTPS;
-    api_fixture_open_with(&f, &limits);
-    ck_api(&f, "POST", LIST, CREATE("https://example.org/"), 201, NULL);
-    ck_api(&f, "POST", LIST, CREATE("http://example.org/"), 400, BAD);
-    ck_api_body(&f, "{'title':'Invalid API request','description':'the scheme of "
-                    "subscriber must be https (subscriber_types)'}");
-    ck_api(&f, "POST", LIST, CREATE("mailto:ann@example.org"), 400, BAD);
-    api_fixture_close(&f);
+    ck_api(f, "POST", LIST, CREATE("https://example.org/"), 201, NULL);
+    ck_api(f, "POST", LIST, CREATE("http://example.org/"), 400, BAD);
+    ck_api_body(f, "{'title':'Invalid API request','description':'the scheme of "
+                   "subscriber must be https (subscriber_types)'}");
+    ck_api(f, "POST", LIST, CREATE("mailto:ann@example.org"), 400, BAD);
 }
 
 API_TEST(trusts_are_refused_by_name)
@@ -173,21 +168,16 @@ ck_long(struct api_fixture *f, int subscriber, int options, int code)
     free(body);
 }
 
-START_TEST(texts_may_have_60000_bytes_and_the_body_what_is_configured)
+LIMITED_TEST(texts_may_have_60000_bytes_and_the_body_what_is_configured,
+             limits.max_queue_metadata = 200000)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
-
-    limits.max_queue_metadata = 200000;
-    api_fixture_open_with(&f, &limits);
-    ck_long(&f, 60000, 60000, 201);
-    ck_long(&f, 60001, 10, 400);
-    ck_long(&f, 20, 60001, 400);
-    ck_api(&f, "GET", LIST, NULL, 200, NULL);
-    f.c.body_too_large = true;
-    ck_api(&f, "POST", LIST, CREATE(HOOK), 400, BAD);
-    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "max_queue_metadata"));
-    api_fixture_close(&f);
+    ck_long(f, 60000, 60000, 201);
+    ck_long(f, 60001, 10, 400);
+    ck_long(f, 20, 60001, 400);
+    ck_api(f, "GET", LIST, NULL, 200, NULL);
+    f->c.body_too_large = true;
+    ck_api(f, "POST", LIST, CREATE(HOOK), 400, BAD);
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "description"), "max_queue_metadata"));
 }
 
 API_TEST(a_ttl_is_from_60_seconds_to_the_end_of_dates)
@@ -289,32 +279,28 @@ API_TEST(an_id_of_any_other_form_is_not_found)
     ck_assert_str_eq(api_pick(f, "subscriptions.0.subscriber"), HOOK);
 }
 
-START_TEST(pages_follow_each_other_in_the_order_of_subscribing)
+LIMITED_TEST(pages_follow_each_other_in_the_order_of_subscribing,
+             limits.max_subscriptions_per_page = 2)
 {
-    struct api_limits limits = api_limits_default;
-    struct api_fixture f;
     const char *next = LIST "?limit=2";
 
-    limits.max_subscriptions_per_page = 2;
-    api_fixture_open_with(&f, &limits);
     for (int i = 0; i < 5; i++)
-        (void)subscribe(&f, api_text(&f, "http://example.org/%d", i));
+        (void)subscribe(f, api_text(f, "http://example.org/%d", i));
     for (int i = 0; i < 5; i += 2) {
-        ck_api(&f, "GET", next, NULL, 200, NULL);
-        ck_assert_str_eq(api_pick(&f, "subscriptions.0.subscriber"),
-                         api_text(&f, "http://example.org/%d", i));
-        next = api_pick(&f, "links.0.href");
+        ck_api(f, "GET", next, NULL, 200, NULL);
+        ck_assert_str_eq(api_pick(f, "subscriptions.0.subscriber"),
+                         api_text(f, "http://example.org/%d", i));
+        next = api_pick(f, "links.0.href");
     }
-    ck_api(&f, "GET", next, NULL, 200, NULL);
-    ck_api_body(&f, "{'subscriptions':[],'links':[]}");
-    ck_api(&f, "GET", LIST, NULL, 200, NULL); /* the page is as long as it may be */
-    ck_assert_str_eq(api_pick(&f, "subscriptions.1.subscriber"), "http://example.org/1");
-    ck_api(&f, "GET", api_text(&f, LIST "?marker=%s", api_pick(&f, "subscriptions.1.id")),
+    ck_api(f, "GET", next, NULL, 200, NULL);
+    ck_api_body(f, "{'subscriptions':[],'links':[]}");
+    ck_api(f, "GET", LIST, NULL, 200, NULL); /* the page is as long as it may be */
+    ck_assert_str_eq(api_pick(f, "subscriptions.1.subscriber"), "http://example.org/1");
+    ck_api(f, "GET", api_text(f, LIST "?marker=%s", api_pick(f, "subscriptions.1.id")),
            NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "subscriptions.0.subscriber"), "http://example.org/2");
-    ck_api(&f, "GET", LIST "?limit=3", NULL, 400, BAD);
-    ck_api(&f, "GET", LIST "?limit=x", NULL, 400, "Invalid parameter");
-    api_fixture_close(&f);
+    ck_assert_str_eq(api_pick(f, "subscriptions.0.subscriber"), "http://example.org/2");
+    ck_api(f, "GET", LIST "?limit=3", NULL, 400, BAD);
+    ck_api(f, "GET", LIST "?limit=x", NULL, 400, "Invalid parameter");
 }
 
 START_TEST(a_project_in_the_path_stays_there)

@@ -2,25 +2,12 @@
  * The requests of the test API (docs/api.md 23): clock, reset, history, expect.
  */
 #include "support/pending.h"
+#include "support/testapi_fixture.h"
 
 #include <jansson.h>
 
 #define CLAIMS "/v2/queues/q/claims"
 #define START  "2026-01-31T12:00:00Z"
-
-static struct api_fixture f;
-
-static void
-open_testapi(void)
-{
-    api_fixture_open_testapi(&f, &api_limits_default);
-}
-
-static void
-close_testapi(void)
-{
-    api_fixture_close(&f);
-}
 
 /* The events of the last response, joined by spaces, with the seconds since the start. */
 static const char *
@@ -64,7 +51,7 @@ post(int ttl, int delay)
         201, NULL);
 }
 
-TEST_CASE("clock", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("clock");
 
 START_TEST(without_the_test_api_there_is_nothing_of_this)
 {
@@ -260,7 +247,7 @@ START_TEST(impossible_clock_requests_are_refused)
     ck_assert_uint_eq(history_last(testapi_history(f.testapi)), 0);
 }
 
-TEST_CASE("reset", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("reset");
 
 static void
 make_queues(const char *project, int count)
@@ -331,7 +318,7 @@ START_TEST(waiters_are_woken_before_the_clock_moves)
     pending_end(&other);
 }
 
-TEST_CASE("history", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("history");
 
 START_TEST(all_that_a_worker_does_is_reported)
 {
@@ -422,7 +409,7 @@ START_TEST(wrong_questions_about_it_are_refused)
                                  "comma-separated list of queue_made,"));
 }
 
-TEST_CASE("expect", .setup = open_testapi, .teardown = close_testapi);
+TESTAPI_CASE("expect");
 
 START_TEST(a_met_expectation_returns_at_once)
 {

@@ -94,117 +94,103 @@ begin_way(struct pending *a, struct api_fixture *f, const struct way *way,
     a->req.body = bytes_str(way->body);
 }
 
-LOOP_TEST(a_waiter_is_tried_again_when_there_is_a_message, WAYS)
+/* It waits. */
+static void
+way_waits(struct pending *a, struct api_fixture *f, const struct way *way)
 {
-    struct api_fixture f;
+    begin_way(a, f, way, "wait=20");
+    ck_assert_int_eq(pending_fetch(a), API_WAIT);
+}
+
+/* A test of each way, with a fixture of its own. */
+#define WAY_TEST(id)                                                                     \
+    FIXTURE_LOOP_AS(id, WAYS, struct api_fixture, f, api_fixture_open(f),                \
+                    api_fixture_close(f))
+
+WAY_TEST(a_waiter_is_tried_again_when_there_is_a_message)
+{
     struct pending a;
 
-    api_fixture_open(&f);
-    begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
+    way_waits(&a, f, &ways[_i]);
     ck_assert_int_eq(a.waiting.wait_ms, 20000);
     ck_assert_int_eq(pending_fetch(&a), API_WAIT); /* as often as one likes */
-    api_post_letters(&f, "q", "a");
+    api_post_letters(f, "q", "a");
     ck_assert_int_eq(a.ready, 1);
     pending_finish(&a, ways[_i].found);
     ck_assert_str_eq(pending_header(&a, "Preference-Applied"), "wait=20");
     pending_end(&a);
-    api_fixture_close(&f);
 }
 
-LOOP_TEST(when_its_time_is_over_the_response_is_the_usual_one, WAYS)
+WAY_TEST(when_its_time_is_over_the_response_is_the_usual_one)
 {
-    struct api_fixture f;
     struct pending a;
 
-    api_fixture_open(&f);
-    begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
+    way_waits(&a, f, &ways[_i]);
     a.waiting.end = WAITING_OVER;
     pending_finish(&a, ways[_i].empty);
     ck_assert_str_eq(pending_header(&a, "Preference-Applied"), "wait=20");
     pending_end(&a);
-    api_post_letters(&f, "q", "a");
+    api_post_letters(f, "q", "a");
     ck_assert_int_eq(a.ready, 0); /* it is notified no more */
-    api_fixture_close(&f);
 }
 
-LOOP_TEST(a_disconnected_waiter_claims_nothing, WAYS)
+WAY_TEST(a_disconnected_waiter_claims_nothing)
 {
-    struct api_fixture f;
     struct pending a;
 
-    api_fixture_open(&f);
-    begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
-    api_post_letters(&f, "q", "a");
+    way_waits(&a, f, &ways[_i]);
+    api_post_letters(f, "q", "a");
     a.waiting.end = WAITING_ABANDONED;
     pending_finish(&a, ways[_i].empty);
     pending_end(&a);
-    ck_assert_uint_eq(claimed(&f), 0);
-    ck_assert_ptr_nonnull(api_take(&f, "q", 1));
-    api_fixture_close(&f);
+    ck_assert_uint_eq(claimed(f), 0);
+    ck_assert_ptr_nonnull(api_take(f, "q", 1));
 }
 
-LOOP_TEST(at_its_last_look_it_takes_what_is_there, WAYS)
+WAY_TEST(at_its_last_look_it_takes_what_is_there)
 {
-    struct api_fixture f;
     struct pending a;
 
-    api_fixture_open(&f);
-    begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
-    api_post_letters(&f, "q", "a");
+    way_waits(&a, f, &ways[_i]);
+    api_post_letters(f, "q", "a");
     a.waiting.end = WAITING_OVER;
     pending_finish(&a, ways[_i].found);
     pending_end(&a);
-    api_fixture_close(&f);
 }
 
-LOOP_TEST(the_deletion_of_its_queue_ends_it, WAYS)
+WAY_TEST(the_deletion_of_its_queue_ends_it)
 {
-    struct api_fixture f;
     struct pending a;
 
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
-    begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
-    ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
+    ck_api(f, "PUT", "/v2/queues/q", NULL, 201, NULL);
+    way_waits(&a, f, &ways[_i]);
+    ck_api(f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
     ck_assert_int_eq(a.gone, 1);
     a.waiting.end = WAITING_OVER;
     pending_finish(&a, ways[_i].empty);
     pending_end(&a);
-    api_fixture_close(&f);
 }
 
-LOOP_TEST(it_may_end_in_the_middle, WAYS)
+WAY_TEST(it_may_end_in_the_middle)
 {
-    struct api_fixture f;
     struct pending a;
 
-    api_fixture_open(&f);
-    begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(pending_fetch(&a), API_WAIT);
+    way_waits(&a, f, &ways[_i]);
     pending_end(&a); /* the front end has given it up */
-    api_post_letters(&f, "q", "a");
+    api_post_letters(f, "q", "a");
     ck_assert_int_eq(a.ready, 0);
-    api_fixture_close(&f);
 }
 
-LOOP_TEST(with_a_message_there_it_does_not_wait, WAYS)
+WAY_TEST(with_a_message_there_it_does_not_wait)
 {
-    struct api_fixture f;
     struct pending a;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "a");
-    begin_way(&a, &f, &ways[_i], "wait=20");
+    api_post_letters(f, "q", "a");
+    begin_way(&a, f, &ways[_i], "wait=20");
     pending_finish(&a, ways[_i].found);
     ck_assert_str_eq(pending_header(&a, "Preference-Applied"),
                      "wait=20"); /* it would have */
     pending_end(&a);
-    api_fixture_close(&f);
 }
 
 static const struct {

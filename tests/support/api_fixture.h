@@ -97,6 +97,16 @@ void api_fixture_close(struct api_fixture *f);
     FIXTURE_TEST(id, struct api_fixture, open, api_fixture_close(f))
 #define API_TEST(id) API_TEST_WITH(id, api_fixture_open(f))
 
+/* The same with other limits than the defaults: `change` sets members of `limits`. */
+#define LIMITED_TEST(id, change) API_TEST_WITH(id, api_open_changed(f, change))
+#define api_open_changed(f, change)                                                      \
+    do {                                                                                 \
+        struct api_limits limits = api_limits_default;                                   \
+                                                                                         \
+        change;                                                                          \
+        api_fixture_open_with(f, &limits);                                               \
+    } while (0)
+
 /* A request and its expected response. */
 struct api_row {
     const char *method, *target, *body;

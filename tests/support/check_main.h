@@ -77,18 +77,21 @@ void test_note_subject(const char *subject);
 #define FROM_LINE(call) (test_note_line(__FILE__, __LINE__), call)
 
 /* A test with a fixture, a variable of this name, which `open` makes before the test, and
- * `close` frees after it. The function behind the macro is the test. */
-#define FIXTURE_TEST_AS(id, type, name, open, close)                                     \
-    static void id##_with(type *name);                                                   \
-    START_TEST(id)                                                                       \
+ * `close` frees after it. It is run `count` times, with _i from 0; 0: as the case says.
+ * The function behind the macro is the test. */
+#define FIXTURE_LOOP_AS(id, count, type, name, open, close)                              \
+    static void id##_with(type *name, int _i);                                           \
+    LOOP_TEST(id, count)                                                                 \
     {                                                                                    \
         type fixture, *name = &fixture;                                                  \
                                                                                          \
         open;                                                                            \
-        id##_with(name);                                                                 \
+        id##_with(name, _i);                                                             \
         close;                                                                           \
     }                                                                                    \
-    static void id##_with(type *name)
+    static void id##_with(type *name, int _i CK_ATTRIBUTE_UNUSED)
+#define FIXTURE_TEST_AS(id, type, name, open, close)                                     \
+    FIXTURE_LOOP_AS(id, 0, type, name, open, close)
 
 /* The same with the name `f`. */
 #define FIXTURE_TEST(id, type, open, close) FIXTURE_TEST_AS(id, type, f, open, close)
