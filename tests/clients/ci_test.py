@@ -84,9 +84,7 @@ def test_second(claimd):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.scratch = scratch.name
+        self.scratch = self.enterContext(tempfile.TemporaryDirectory())
         # As a user would call it; beside other programs, not in front of them.
         os.symlink(os.path.realpath(CLAIMD), os.path.join(self.scratch, "claimd"))
         env = environment(PATH=os.environ["PATH"] + os.pathsep + self.scratch,

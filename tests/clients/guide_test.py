@@ -31,9 +31,7 @@ def section(title):
 class Guide(ClientCase):
     def setUp(self):
         super().setUp()
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.scratch = scratch.name
+        self.scratch = self.enterContext(tempfile.TemporaryDirectory())
 
     def run_python(self, code, server=None):
         code = examples.at(server or self.server, code)

@@ -119,10 +119,9 @@ class CommonJs(OwnClient, Case):
     @property
     def variables(self):
         """By which `require("claimd")` finds the client outside of a package."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        shutil.copytree(CLIENT, os.path.join(folder.name, "claimd"))
-        return {"NODE_PATH": folder.name}
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        shutil.copytree(CLIENT, os.path.join(folder, "claimd"))
+        return {"NODE_PATH": folder}
 
 
     def test_many_workers_share_a_client(self):
@@ -165,9 +164,7 @@ class Program(unittest.TestCase):
     """bin.js, the program claimd of the npm package."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
         shutil.copytree(CLIENT, self.path("node_modules/claimd"))
         self.program = self.path("node_modules/claimd/bin.js")
         self.platform = subprocess.run([NODE, "-p", "process.platform + '-' + process.arch"], check=True,

@@ -21,9 +21,7 @@ PROJECT = "demo"
 class OsCollectConfig(ClientCase):
     def setUp(self):
         super().setUp()
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.scratch = scratch.name
+        self.scratch = self.enterContext(tempfile.TemporaryDirectory())
 
     def fetch(self, method, path, document=None):
         request = urllib.request.Request(

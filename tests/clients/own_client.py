@@ -934,9 +934,7 @@ class Fixture:
                "dead_letter_left": r"leaked: dead letter \w+ in queue dead from jobs"}
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def write(self, **files):
         for name, text in files.items():

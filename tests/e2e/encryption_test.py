@@ -8,34 +8,31 @@ import json
 import os
 import re
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import Server, post, run  # noqa: E402
+from harness import post, run  # noqa: E402
+from key_file import KeyFile  # noqa: E402
 
-OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
 SECRET = "Sesame, open thyself: %d"
 ENCRYPT = b'{"_enable_encrypt_messages":true}'
 
 
-class Encryption(unittest.TestCase):
+class Encryption(KeyFile, unittest.TestCase):
+    OPTION, SHORT = "--encryption-keys", "a key must be 32 bytes"
+    OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
+
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="claimd-encryption-")
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.keys = os.path.join(self.folder, "keys")
+        super().setUp()
         self.journal = os.path.join(self.folder, "journal")
-        self.write(OLD)
 
-    def write(self, *keys):
-        with open(self.keys, "w", encoding="ascii") as f:
-            os.chmod(self.keys, 0o600)
-            f.writelines(key + "\n" for key in keys)
+    def start(self, *options, **more):
+        return super().start("--journal", self.journal, *options, **more)
 
-    def start(self, *options, keys=None):
-        return Server("--journal", self.journal, "--encryption-keys", keys or self.keys, *options)
+    def use(self, server):
+        server.fetch("PUT", "/v2/queues/q", ENCRYPT)
+        self.post(server, "q", 1)
 
     def post(self, server, queue, *numbers):
         messages = [{"body": SECRET % number, "ttl": 3600} for number in numbers]
@@ -73,14 +70,13 @@ class Encryption(unittest.TestCase):
 
     def test_keys_are_changed_while_it_runs_and_the_old_one_is_taken_out_later(self):
         with self.start() as server:
-            server.fetch("PUT", "/v2/queues/q", ENCRYPT)
-            self.post(server, "q", 1)
-            self.write(NEW, OLD)
+            self.use(server)
+            self.write(self.NEW, self.OLD)
             server.reload()
             self.post(server, "q", 2)
             self.assertEqual(self.numbers(server), [1, 2])
             self.assertEqual(self.numbers(server, method="DELETE", parameters="pop=1"), [1])
-            self.write(NEW)
+            self.write(self.NEW)
             server.reload()
             self.assertEqual(self.numbers(server), [2])
 
@@ -90,7 +86,7 @@ class Encryption(unittest.TestCase):
             self.post(server, "q", 1, 2)
             key_id = re.search(r"key=([0-9a-f]{16})", server.logged(" encryption_key "))[1]
         for keys in ("none", None):
-            self.write(NEW)
+            self.write(self.NEW)
             with self.start(keys=keys) as server:
                 for method, target, body in (("GET", "/messages?echo=true", None),
                                              ("POST", "/claims", b"{}"),
@@ -105,7 +101,7 @@ class Encryption(unittest.TestCase):
                 self.assertEqual(server.fetch("POST", "/v2/queues/q/messages",
                                               b'{"messages":[{"body":1}]}').status,
                                  503 if keys == "none" else 201)
-        self.write(NEW, OLD)
+        self.write(self.NEW, self.OLD)
         with self.start() as server:
             response = server.fetch("DELETE", "/v2/queues/q/messages?pop=3")
             self.assertEqual([message["body"] for message in json.loads(response.body)["messages"]],
@@ -113,31 +109,14 @@ class Encryption(unittest.TestCase):
 
     def test_broken_keys_leave_those_that_are_there(self):
         with self.start() as server:
-            server.fetch("PUT", "/v2/queues/q", ENCRYPT)
-            self.post(server, "q", 1)
-            for broken, why in ((["short"], "keys:1: a key must be 32 bytes"),
-                                ([NEW, NEW], "keys:2: the file has this key twice"),
-                                ([], "keys: the file has no key")):
-                self.write(*broken)
-                self.assertIn(why, server.reload("reload_failed"))
-            self.write(NEW)
-            os.chmod(self.keys, 0o644)
-            self.assertIn("may be read or written by other users", server.reload("reload_failed"))
-            os.unlink(self.keys)
-            self.assertIn("No such file", server.reload("reload_failed"))
+            self.use(server)
+            self.refuses_broken_keys(server, ([self.NEW] * 2, "keys:2: the file has this key twice"))
             self.post(server, "q", 2)
             self.assertEqual(self.numbers(server), [1, 2])
 
-    def test_it_does_not_start_with_keys_that_it_cannot_use(self):
-        self.write(OLD, "short")
-        ended = run("--encryption-keys", self.keys, "--listen", "127.0.0.1:0")
-        self.assertEqual(ended.returncode, 2)
-        self.assertIn("encryption_keys: %s:2: a key must be 32 bytes" % self.keys, ended.stderr)
-
     def test_the_commands_of_the_journal_need_no_key(self):
         with self.start() as server:
-            server.fetch("PUT", "/v2/queues/q", ENCRYPT)
-            self.post(server, "q", 1)
+            self.use(server)
         copy = os.path.join(self.folder, "copy")
         self.assertEqual(run("verify", self.journal).returncode, 0)
         self.assertEqual(run("backup", self.journal, copy).returncode, 0)
@@ -145,12 +124,6 @@ class Encryption(unittest.TestCase):
         self.assertEqual(shown.returncode, 0)
         self.assertRegex(shown.stdout, r'"messages":\[\{"number":1,"bytes":\d+,"sealed":true\}\]')
         self.assertNotIn("Sesame", shown.stdout)
-
-    def test_a_key_is_never_in_the_log(self):
-        with self.start("--log-level", "debug", "--access-log") as server:
-            self.write(NEW + NEW[:3] + "\x7f")
-            server.reload("reload_failed")
-        self.assertFalse(any(OLD in line or NEW in line for line in server.log))
 
 
 if __name__ == "__main__":

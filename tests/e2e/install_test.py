@@ -20,9 +20,7 @@ del sys.argv[1:3]
 class Install(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        scratch = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(scratch.cleanup)
-        cls.root = scratch.name
+        cls.root = cls.enterClassContext(tempfile.TemporaryDirectory())
         subprocess.run([CMAKE, "--install", BUILD], env=dict(os.environ, DESTDIR=cls.root),
                        check=True, capture_output=True, timeout=120)
         cls.files = [os.path.join(folder, name) for folder, _, names in os.walk(cls.root)
@@ -166,9 +164,7 @@ class Install(unittest.TestCase):
         self.assertEqual([path for path in self.files if path.endswith(".in")], [])
 
     def scratch(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        return folder.name
+        return self.enterContext(tempfile.TemporaryDirectory())
 
     def bench(self, claimd, *arguments, path="/nowhere"):
         return subprocess.run([claimd, "bench", *arguments], capture_output=True, text=True,

@@ -62,9 +62,7 @@ class Producer(threading.Thread):
 
 class JournalCommands(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.root = scratch.name
+        self.root = self.enterContext(tempfile.TemporaryDirectory())
         self.journal = self.path("journal")
 
     def path(self, *names):

@@ -199,22 +199,21 @@ class Story(unittest.TestCase):
     BIG, SIZE = 60, 200000  # messages of a response that the kernel does not take at once
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        tokens = os.path.join(folder.name, "tokens")
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        tokens = os.path.join(folder, "tokens")
         for name, role in (("boss", "admin"), ("watch", "operator")):
             printed = subprocess.run([CLAIMD, "token", "new", name, "--role", role, "--tokens",
                                       tokens], stdout=subprocess.PIPE, text=True, check=True).stdout
-            with open(os.path.join(folder.name, name), "w", encoding="ascii") as file:
+            with open(os.path.join(folder, name), "w", encoding="ascii") as file:
                 file.write(printed)
             setattr(self, name, "X-Auth-Token: " + printed.strip())
         self.server = Server("--auth", "tokens", "--tokens", tokens, *SHORT, "--journal",
-                             os.path.join(folder.name, "journal"),
+                             os.path.join(folder, "journal"),
                              "--max-messages-per-claim-or-pop", "100",
-                             "--encryption-keys", key_file(folder.name))
+                             "--encryption-keys", key_file(folder))
         self.addCleanup(self.server.__exit__, None, None, None)
         target = "127.0.0.1:%d" % self.server.port
-        self.prometheus = Prometheus([("claimd", target, os.path.join(folder.name, "watch")),
+        self.prometheus = Prometheus([("claimd", target, os.path.join(folder, "watch")),
                                       ("stranger", target, None)], [RULES])
         self.addCleanup(self.prometheus.__exit__)
         self.codes = collections.Counter()  # responses by method and status

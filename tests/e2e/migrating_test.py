@@ -69,9 +69,7 @@ def is_one_of(wanted, sent):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.scratch = scratch.name
+        self.scratch = self.enterContext(tempfile.TemporaryDirectory())
 
     def start(self, *options):
         server = Daemon(CLAIMD, *options)

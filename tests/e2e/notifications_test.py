@@ -78,9 +78,7 @@ class Hooks:
 
 class Notifications(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="claimd-notify-")
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix="claimd-notify-"))
 
     def fetch(self, server, method, path, document=None):
         body = None if document is None else json.dumps(document).encode()

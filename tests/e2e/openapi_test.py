@@ -359,12 +359,11 @@ class Tokens(Walk, Case):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        path = os.path.join(folder.name, "tokens")
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        path = os.path.join(folder, "tokens")
         cls.tokens = {role: cls.new(path, role, role) for role in ROLES}
         cls.elsewhere = cls.new(path, "elsewhere", "admin", "--projects", "other")
-        policy = os.path.join(folder.name, "policy")
+        policy = os.path.join(folder, "policy")
         with open(policy, "w", encoding="utf-8") as f:
             f.write('{"queues:purge": "role:worker", "messages:pop": "!", "ping:get": "@"}')
         cls.options = ("--auth=tokens", "--tokens=" + path, "--policy=" + policy,

@@ -335,9 +335,8 @@ class Actions(PageCase):
 class Tokens(PageCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.file = os.path.join(folder.name, "tokens")
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.file = os.path.join(folder, "tokens")
         cls.tokens = {name: cls.new(name, *words) for name, words in (
             ("boss", ("admin",)), ("eye", ("reader",)),
             ("shop-ops", ("operator", "--projects", "shop")))}

@@ -144,9 +144,8 @@ fi
 """
 
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.tree = os.path.realpath(scratch.name)
+        scratch = self.enterContext(tempfile.TemporaryDirectory())
+        self.tree = os.path.realpath(scratch)
         os.mkdir(os.path.join(self.tree, "scripts"))
         for name in ("run", "build"):
             shutil.copy(os.path.join(ROOT, "scripts", name), os.path.join(self.tree, "scripts"))

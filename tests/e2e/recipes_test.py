@@ -103,9 +103,8 @@ def recipe(title):
 class Recipes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        scratch = tempfile.TemporaryDirectory(prefix="claimd-recipes-")
-        cls.addClassCleanup(scratch.cleanup)
-        cls.root = os.path.join(scratch.name, "claimd")
+        scratch = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="claimd-recipes-"))
+        cls.root = os.path.join(scratch, "claimd")
         shutil.copytree(ROOT, cls.root, ignore=shutil.ignore_patterns("build", ".git", "__pycache__"))
         for insertions in RECIPES.values():
             for insertion in insertions:

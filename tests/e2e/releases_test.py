@@ -42,9 +42,7 @@ def files(folder):
 
 class Releases(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.scratch = scratch.name
+        self.scratch = self.enterContext(tempfile.TemporaryDirectory())
 
     def each(self):
         """A copy of each folder, in which claimd may write."""

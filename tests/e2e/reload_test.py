@@ -16,9 +16,8 @@ from harness import Server, post, request  # noqa: E402
 
 class Reloading(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="claimd-reload-")
-        self.addCleanup(folder.cleanup)
-        self.path = os.path.join(folder.name, "claimd.conf")
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="claimd-reload-"))
+        self.path = os.path.join(folder, "claimd.conf")
         self.write("")
 
     def write(self, *lines):

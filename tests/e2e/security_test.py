@@ -160,10 +160,9 @@ class Unit(unittest.TestCase):
 
 class Files(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.journal = os.path.join(scratch.name, "journal")
-        self.copy = os.path.join(scratch.name, "copy")
+        scratch = self.enterContext(tempfile.TemporaryDirectory())
+        self.journal = os.path.join(scratch, "journal")
+        self.copy = os.path.join(scratch, "copy")
 
     def fill(self):
         body = json.dumps({"messages": [{"body": SECRET}]}).encode()

@@ -7,32 +7,22 @@
 import json
 import os
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import Server, request, run  # noqa: E402
+from harness import request  # noqa: E402
+from key_file import KeyFile  # noqa: E402
 
-OLD, NEW = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 SHARE = b'{"paths":["messages"],"methods":["GET","POST"],"expires":"2099-01-01"}'
 
 
-class Sharing(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="claimd-share-")
-        self.addCleanup(folder.cleanup)
-        self.keys = os.path.join(folder.name, "keys")
-        self.tokens = os.path.join(folder.name, "tokens")
-        self.write(OLD)
+class Sharing(KeyFile, unittest.TestCase):
+    OPTION, SHORT = "--signing-keys", "a key must be 32 to 256 characters"
+    OLD, NEW = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 
-    def write(self, *keys):
-        with open(self.keys, "w", encoding="ascii") as f:
-            os.chmod(self.keys, 0o600)
-            f.writelines(key + "\n" for key in keys)
-
-    def start(self, *options):
-        return Server("--signing-keys", self.keys, *options)
+    def use(self, server):
+        self.status(server, self.share(server))
 
     def share(self, server, headers=()):
         """The headers of those who hold a grant."""
@@ -53,41 +43,20 @@ class Sharing(unittest.TestCase):
     def test_keys_change_while_it_runs(self):
         with self.start() as server:
             old = self.share(server)
-            self.write(NEW, OLD)
+            self.write(self.NEW, self.OLD)
             server.reload()
             new = self.share(server)
             self.assertNotEqual(new, old)
             self.assertEqual((self.status(server, old), self.status(server, new)), (200, 200))
-            self.write(NEW)
+            self.write(self.NEW)
             server.reload()
             self.assertEqual((self.status(server, old), self.status(server, new)), (404, 200))
 
     def test_broken_keys_leave_those_that_are_there(self):
         with self.start() as server:
             held = self.share(server)
-            for broken, why in ((["short"], "keys:1: a key must be 32 to 256 characters"),
-                                ([], "keys: the file has no key")):
-                self.write(*broken)
-                self.assertIn(why, server.reload("reload_failed"))
-            self.write(NEW)
-            os.chmod(self.keys, 0o644)
-            self.assertIn("may be read or written by other users", server.reload("reload_failed"))
-            os.unlink(self.keys)
-            self.assertIn("No such file", server.reload("reload_failed"))
+            self.refuses_broken_keys(server)
             self.assertEqual(self.status(server, held), 200)
-
-    def test_it_does_not_start_with_keys_that_it_cannot_use(self):
-        self.write("short")
-        ended = run("--signing-keys", self.keys, "--listen", "127.0.0.1:0")
-        self.assertEqual(ended.returncode, 2)
-        self.assertIn("signing_keys: %s:1: a key must be" % self.keys, ended.stderr)
-
-    def test_a_key_is_never_in_the_log(self):
-        with self.start("--log-level", "debug", "--access-log") as server:
-            self.status(server, self.share(server))
-            self.write(NEW + NEW[:3] + "\x7f")
-            server.reload("reload_failed")
-        self.assertFalse(any(OLD in line or NEW in line for line in server.log))
 
 
 if __name__ == "__main__":

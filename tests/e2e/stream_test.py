@@ -83,9 +83,8 @@ class SlowViewer(Case):
     options = ("--request-seconds=1",)
 
     def listen(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        return {"listen": "unix:" + os.path.join(folder.name, "socket")}
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        return {"listen": "unix:" + os.path.join(folder, "socket")}
 
     def test_it_is_dropped(self):
         before = descriptors(self.server)

@@ -101,9 +101,8 @@ class Worker:
 
 class Case(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.path = os.path.join(scratch.name, "worker.py")
+        scratch = self.enterContext(tempfile.TemporaryDirectory())
+        self.path = os.path.join(scratch, "worker.py")
 
     def save(self, code):
         with open(self.path, "w", encoding="utf-8") as f:

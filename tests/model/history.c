@@ -84,7 +84,7 @@ history_open(struct history *h, const struct shape *shape, uint64_t seed)
 
 /* ---------------------------------------------------------------------- choices */
 
-/* One of what is known, mostly of this queue. Now and then one of another, or nonsense. */
+/* One of the known, mostly of this queue. Now and then one of another, or nonsense. */
 static struct id_pair
 some_known(struct history *h, const struct known *ring, size_t cap, uint64_t ever,
            size_t queue)

@@ -15,9 +15,7 @@ STANDINS = {"id": "echo 0", "git": "echo changes"}
 
 class Folder(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="claimd-release-")
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix="claimd-release-"))
         self.write("out/")
         for name, text in STANDINS.items():
             self.write("bin/" + name, "#!/bin/sh\n%s\n" % text)
