@@ -269,133 +269,32 @@ slow_unlisten(struct store_log *log, struct store_listener *listener)
 
 /* ---------------------------------------------------------------------- operations */
 
-/* Defines the function of an operation: its name, its parameters and its arguments. */
-#define SLOW(name, parameters, ...)                                                      \
-    static enum status slow_##name parameters                                            \
+static struct store *
+wrapped_store(struct store *s)
+{
+    return slow_of(s)->inside;
+}
+
+#define WRAP(name, parameters, ...)                                                      \
+    static enum status wrapped_##name parameters                                         \
     {                                                                                    \
         struct store *inside = enter(s);                                                 \
                                                                                          \
-        return inside == NULL ? ST_AGAIN : store_##name(inside, op, __VA_ARGS__);        \
+        return inside == NULL ? ST_AGAIN : store_##name(inside, __VA_ARGS__);            \
     }
 
-#define WHERE struct store *s, struct store_op *op, const struct store_queue *q
-
-SLOW(queue_create, (WHERE, const struct store_metadata *m, bool *made), q, m, made)
-SLOW(queue_get, (WHERE, struct store_queues *out), q, out)
-SLOW(queue_update, (WHERE, uint64_t version, const struct store_metadata *m), q, version,
-     m)
-SLOW(queue_delete, (WHERE), q)
-SLOW(queue_list,
-     (struct store * s, struct store_op *op, const struct store_page *page,
-      struct store_queues *out),
-     page, out)
-SLOW(project_list,
-     (struct store * s, struct store_op *op, const struct store_page *page,
-      struct store_queues *out),
-     page, out)
-SLOW(queue_purge, (WHERE, enum store_purge what), q, what)
-SLOW(read, (WHERE, struct store_records *records), q, records)
-SLOW(apply, (WHERE, const struct store_record *records, size_t count), q, records, count)
-SLOW(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q, post,
-     ids)
-SLOW(message_list, (WHERE, const struct store_filter *f, struct store_batch *out), q, f,
-     out)
-SLOW(message_get, (WHERE, const struct bytes *ids, size_t count, struct store_batch *out),
-     q, ids, count, out)
-SLOW(message_delete, (WHERE, const struct store_delete *which), q, which)
-SLOW(message_pop, (WHERE, size_t limit, struct store_batch *out), q, limit, out)
-SLOW(claim_create,
-     (WHERE, const struct store_terms *terms, size_t limit, struct store_batch *out), q,
-     terms, limit, out)
-SLOW(claim_get, (WHERE, struct bytes claim, struct store_batch *out), q, claim, out)
-SLOW(claim_list, (WHERE, struct store_claim_page *page), q, page)
-SLOW(claim_renew,
-     (WHERE, struct bytes claim, const struct store_terms *terms, uint64_t *number), q,
-     claim, terms, number)
-SLOW(claim_release, (WHERE, struct bytes claim, enum store_release why), q, claim, why)
-SLOW(claim_finish, (WHERE, struct store_finish *finish), q, finish)
-SLOW(redrive, (WHERE, struct store_redrive *which, struct store_redriven *out), q, which,
-     out)
-SLOW(subscription_create,
-     (WHERE, const struct store_subscription_draft *draft, struct store_subscribed *out),
-     q, draft, out)
-SLOW(subscription_get, (WHERE, struct bytes id, struct store_subscriptions *out), q, id,
-     out)
-SLOW(subscription_list,
-     (WHERE, struct bytes marker, size_t limit, struct store_subscriptions *out), q,
-     marker, limit, out)
-SLOW(subscription_update,
-     (WHERE, struct bytes id, const struct store_subscription_draft *draft), q, id, draft)
-SLOW(subscription_delete, (WHERE, struct bytes id), q, id)
-SLOW(subscription_confirm, (WHERE, struct bytes id, bool confirmed), q, id, confirmed)
-SLOW(delivery_next, (struct store * s, struct store_op *op, struct store_delivery *out),
-     out)
-SLOW(totals, (struct store * s, struct store_op *op, struct store_totals *out), out)
-SLOW(metrics, (struct store * s, struct store_op *op, struct store_metrics *out), out)
-SLOW(queue_metrics,
-     (struct store * s, struct store_op *op, size_t *at, struct store_queue_metrics *out),
-     at, out)
-SLOW(queue_survey, (struct store * s, struct store_op *op, struct store_survey *survey),
-     survey)
+#include "support/store_wrapper.h"
 
 static enum status
-slow_queue_stats(WHERE, struct store_stats *out)
+wrapped_queue_stats(WHERE, struct store_stats *out)
 {
     struct store *inside = stats_pass(s) ? slow_of(s)->inside : enter(s);
 
     return inside == NULL ? ST_AGAIN : store_queue_stats(inside, op, q, out);
 }
 
-static enum status
-slow_ping(struct store *s, struct store_op *op)
-{
-    struct store *inside = enter(s);
-
-    return inside == NULL ? ST_AGAIN : store_ping(inside, op);
-}
-
-/* The operations below never wait. */
-
-/* A leased delivery goes back to the store that leased it: `delivery->store`. */
 static void
-slow_delivery_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
-                   enum store_outcome outcome, int64_t again_ms)
-{
-    store_delivery_done(slow_of(s)->inside, op, delivery, outcome, again_ms);
-}
-
-static void
-slow_delivery_watch(struct store *s, struct store_listener *listener)
-{
-    store_delivery_watch(slow_of(s)->inside, listener);
-}
-
-static void
-slow_waiter_leave(struct store *s, struct store_waiter *waiter)
-{
-    store_waiter_leave(slow_of(s)->inside, waiter);
-}
-
-static void
-slow_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
-{
-    store_housekeep(slow_of(s)->inside, now_ms, next_ms);
-}
-
-static int64_t
-slow_next_ms(struct store *s)
-{
-    return store_next_ms(slow_of(s)->inside);
-}
-
-static bool
-slow_audit(struct store *s)
-{
-    return store_audit(slow_of(s)->inside);
-}
-
-static void
-slow_close(struct store *s)
+wrapped_close(struct store *s)
 {
     struct slow *w = slow_of(s);
 
@@ -407,52 +306,6 @@ slow_close(struct store *s)
     free(w);
 }
 
-static const struct store_state_vtable slow_state_ops = {.read = slow_read,
-                                                         .apply = slow_apply};
-
-/* Batches and queues are released by the store that made them. */
-static const struct store_vtable slow_ops = {
-    .queue_create = slow_queue_create,
-    .queue_get = slow_queue_get,
-    .queue_update = slow_queue_update,
-    .queue_delete = slow_queue_delete,
-    .queue_list = slow_queue_list,
-    .project_list = slow_project_list,
-    .queue_stats = slow_queue_stats,
-    .queue_purge = slow_queue_purge,
-    .message_post = slow_message_post,
-    .message_list = slow_message_list,
-    .message_get = slow_message_get,
-    .message_delete = slow_message_delete,
-    .message_pop = slow_message_pop,
-    .claim_create = slow_claim_create,
-    .claim_get = slow_claim_get,
-    .claim_list = slow_claim_list,
-    .claim_renew = slow_claim_renew,
-    .claim_release = slow_claim_release,
-    .claim_finish = slow_claim_finish,
-    .redrive = slow_redrive,
-    .subscription_create = slow_subscription_create,
-    .subscription_get = slow_subscription_get,
-    .subscription_list = slow_subscription_list,
-    .subscription_update = slow_subscription_update,
-    .subscription_delete = slow_subscription_delete,
-    .subscription_confirm = slow_subscription_confirm,
-    .delivery_next = slow_delivery_next,
-    .delivery_done = slow_delivery_done,
-    .delivery_watch = slow_delivery_watch,
-    .waiter_leave = slow_waiter_leave,
-    .ping = slow_ping,
-    .totals = slow_totals,
-    .metrics = slow_metrics,
-    .queue_metrics = slow_queue_metrics,
-    .queue_survey = slow_queue_survey,
-    .housekeep = slow_housekeep,
-    .next_ms = slow_next_ms,
-    .audit = slow_audit,
-    .close = slow_close,
-};
-
 struct store *
 slow_store_open(const struct engine_config *config, unsigned kinds)
 {
@@ -461,8 +314,8 @@ slow_store_open(const struct engine_config *config, unsigned kinds)
 
     if (w == NULL)
         abort();
-    w->store.vtable = &slow_ops;
-    w->store.state = &slow_state_ops;
+    w->store.vtable = &wrapper_ops;
+    w->store.state = &wrapper_state_ops;
     w->store.blocks = (kinds & SLOW_STORE_BLOCKS) != 0;
     w->slices = (kinds & SLOW_STORE_SLICES) != 0;
     list_init(&w->parked);
