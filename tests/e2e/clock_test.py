@@ -13,16 +13,15 @@ import json
 import os
 import re
 import sys
-import threading
 import time
 import unittest
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 
 from harness import SANITIZED, Server, environment, eventually  # noqa: E402
 from journalled import JournalCase  # noqa: E402
+from receiver import Receiver  # noqa: E402
 
 LIBRARY = "".join(glob.glob("/usr/lib/*/faketime/libfaketime.so.1")[:1])
 HOUR = 3600
@@ -110,12 +109,17 @@ class WallClock(JournalCase):
         self.dates_are_near(time.time() - 3 * HOUR)
         self.set_clock(0)
         self.dates_are_near(time.time())
-        sink = Sink()
-        self.addCleanup(sink.close)
+        stamps = []
+
+        def receive(_, headers, __):
+            stamps.append(int(headers["webhook-timestamp"]))
+            return 200, {}
+
+        sink = self.enterContext(Receiver(receive))
         self.fetch("POST", "q/subscriptions", {"subscriber": sink.url}, 201)
         [message] = self.post("q", 1)
-        eventually(lambda: sink.stamps)
-        self.assertLess(abs(sink.stamps[0] - time.time()), NEAR_S)
+        eventually(lambda: stamps)
+        self.assertLess(abs(stamps[0] - time.time()), NEAR_S)
         self.near(self.fetch("GET", "q/stats", status=200)["messages"]["oldest"]["created"])
         why = json.loads(self.server.fetch("GET", "/claimd/queues/q/messages/" + message).body)
         self.near(why["created_at"])
@@ -132,33 +136,6 @@ class WallClock(JournalCase):
         self.stop()
         stopped = [line for line in server.log if " stopped " in line]
         self.near(stopped[-1].split()[0])
-
-
-class Sink:
-    """A receiver of web hooks that keeps their time stamps."""
-
-    def __init__(self):
-        self.stamps = stamps = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):  # noqa: N802
-                self.rfile.read(int(self.headers["Content-Length"]))
-                stamps.append(int(self.headers["webhook-timestamp"]))
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = "http://127.0.0.1:%d/" % self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-
-    def close(self):
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
 
 if __name__ == "__main__":

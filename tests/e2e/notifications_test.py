@@ -7,15 +7,12 @@
 import base64
 import hashlib
 import hmac
-import http.server
 import json
 import os
 import queue
-import ssl
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
@@ -24,56 +21,26 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from certificates import Workshop  # noqa: E402
 from harness import Server, eventually, request, run  # noqa: E402
 from prometheus import samples  # noqa: E402
+from receiver import Receiver  # noqa: E402
 
 KEY = "0123456789abcdef" * 2
 PATIENCE_S = 60
 LOOPBACK = ("--notify-allow", "127.0.0.0/8")
 
 
-class Hooks:
+class Hooks(Receiver):
     """A receiver; `status` is its response, and `got` what came: path, headers, body."""
 
     def __init__(self, pair=None):
-        hooks = self
         self.got, self.status = queue.Queue(), 200
+        super().__init__(self.receive, pair)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                hooks.got.put((self.path, self.headers, body))
-                self.send_response(hooks.status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None  # a server that ends takes no response
-        scheme = "http"
-        if pair is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*pair)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
-                                                     do_handshake_on_connect=False)
-            scheme = "https"
-        self.url = "%s://127.0.0.1:%d" % (scheme, self.server.server_port)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
+    def receive(self, *hook):
+        self.got.put(hook)
+        return self.status, {}
 
     def next(self):
         return self.got.get(timeout=PATIENCE_S)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
 
 
 class Notifications(unittest.TestCase):

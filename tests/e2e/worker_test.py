@@ -5,7 +5,6 @@
 """
 
 import http.client
-import http.server
 import importlib.util
 import json
 import os
@@ -24,6 +23,7 @@ sys.path.insert(0, HERE)
 
 from harness import CLAIMD, PATIENCE_S, Server, environment, eventually  # noqa: E402
 import examples  # noqa: E402
+from receiver import Receiver  # noqa: E402
 
 PROJECT = "demo"
 QUEUE = "/v2/queues/mail"
@@ -383,41 +383,16 @@ class Waiter:
         return len(self.waits) >= self.stop_after
 
 
-class Scripted:
-    """A server that gives the responses it was given, one after the other."""
+class Scripted(Receiver):
+    """A server that gives the responses it was given, one after the other, and then cuts the connection."""
 
     def __init__(self, *responses):
-        self.requested = 0
-        scripted, responses = self, list(responses)
+        self.requested, self.responses = 0, list(responses)
+        super().__init__(self.receive)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                self.rfile.read(int(self.headers["Content-Length"]))
-                scripted.requested += 1
-                status, headers = responses.pop(0) if responses else (None, {})
-                if status is None:
-                    self.close_connection = True  # cut, without a word
-                    return
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.host, self.port = self.server.server_address
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+    def receive(self, *_):
+        self.requested += 1
+        return self.responses.pop(0) if self.responses else (None, {})
 
 
 class Pauses(Case):
