@@ -4,7 +4,6 @@
     migrating_test.py CLAIMD
 """
 
-import http.client
 import json
 import os
 import re

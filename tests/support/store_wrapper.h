@@ -1,6 +1,6 @@
 /*
  * store_wrapper: the operations of a store that calls another one. patient.c and
- * slow_store.c include it once. An operation `name` becomes the function wrapped_name(),
+ * slow_store.c include it once. The function of an operation has the prefix `wrapped_`,
  * and wrapper_ops and wrapper_state_ops have them all. The file defines before it
  *
  *   wrapped_store(s)               the store inside
