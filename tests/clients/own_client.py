@@ -21,6 +21,7 @@ from client_case import CLAIMD, CLIENT_ID, HERE, environment, needs
 from certificates import Workshop
 from daemon import PATIENCE_S, Daemon, eventually
 import examples
+from fake_server import FakeServer
 
 SOURCES = os.path.realpath(os.path.join(HERE, "..", "..", "src", "clients"))
 SHORT = ("--ci", "--ci-short")
@@ -35,77 +36,41 @@ class Failure(Exception):
         self.error, self.status, self.text = error, status, text
 
 
-class SameResponse:
-    """A server that sends the same text to each connection."""
-
-    def __init__(self, text):
-        self.text = text.encode("latin-1")
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.thread = threading.Thread(target=self.serve)
-
-    def serve(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            with connection:
-                connection.recv(65536)
-                self.respond(connection)
-
-    def respond(self, connection):
-        connection.sendall(self.text)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.thread.join()
-
-
-class EndlessResponse(SameResponse):
+class EndlessResponse(FakeServer):
     """A server whose response comes a byte at a time, without end, also if the client half-closes."""
 
     def __init__(self):
-        super().__init__("HTTP/1.1 200 OK\r\nX-Header: ")
-        self.requested, self.over = threading.Event(), threading.Event()
+        self.over = threading.Event()
+        super().__init__()
 
-    def respond(self, connection):
-        self.requested.set()
-        super().respond(connection)
-        try:
-            while not self.over.wait(0.2):
-                connection.sendall(b"x")
-        except OSError:
-            pass  # the client has closed it
+    def speak(self, other):
+        other.sendall(b"HTTP/1.1 200 OK\r\nX-Header: ")
+        while not self.over.wait(0.2):
+            other.sendall(b"x")
 
     def __exit__(self, *error):
         self.over.set()
         super().__exit__(*error)
 
 
-class FirstRenewalFails(SameResponse):
+class FirstRenewalFails(FakeServer):
     """A server of one claim, behind a proxy that has an error of its own at the first renewal."""
 
-    CLAIM = """{"messages": [{"id": "1", "body": 1, "href": "/v2/queues/jobs/messages/1?claim_id=1",
-                              "details": {"delivery_count": 1}}]}"""
+    CLAIM = b"""{"messages": [{"id": "1", "body": 1, "href": "/v2/queues/jobs/messages/1?claim_id=1",
+                               "details": {"delivery_count": 1}}]}"""
+    RESPONSES = (b"HTTP/1.1 201 Created\r\nLocation: /v2/queues/jobs/claims/1\r\nClaim-Number: 1\r\n"
+                 b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(CLAIM), CLAIM),
+                 b"HTTP/1.1 500 Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                 b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 
     def __init__(self):
-        super().__init__("HTTP/1.1 201 Created\r\nLocation: /v2/queues/jobs/claims/1\r\nClaim-Number: 1\r\n"
-                         "Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(self.CLAIM), self.CLAIM))
-        self.renewed, self.connections = threading.Event(), 0
+        self.renewed = threading.Event()
+        super().__init__()
 
-    def respond(self, connection):
-        super().respond(connection)
-        self.connections += 1
-        self.text = b"HTTP/1.1 500 Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        if self.connections > 1:
-            self.text = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
-        if self.connections > 2:
+    def speak(self, other):
+        number = len(self.requests)
+        other.sendall(self.RESPONSES[min(number, 3) - 1])
+        if number > 2:
             self.renewed.set()
 
 
@@ -474,7 +439,7 @@ class Faults:
 
     def test_a_response_without_end_fails_at_the_deadline(self):
         with EndlessResponse() as server:
-            driver = self.drive("http://127.0.0.1:%d" % server.port)
+            driver = self.drive(server.url)
             begun = time.monotonic()
             self.assert_fails("Failed", 0, driver, "request", method="GET", path="/", seconds=1)
             self.assertLess(time.monotonic() - begun, 20)  # 10 s
@@ -487,34 +452,34 @@ class Faults:
                 ("201 Created", terms, "{}"), ("201 Created", terms, '{"messages": [{"id": "1"}]}'),
                 ("201 Created", terms, '{"messages": 1}'), ("201 Created", terms, "null")):
             text = head % (status, len(document), headers, document)
-            with self.subTest(status=status, document=document), SameResponse(text) as server:
-                driver = self.drive("http://127.0.0.1:%d" % server.port)
+            with self.subTest(status=status, document=document), FakeServer(text.encode()) as server:
+                driver = self.drive(server.url)
                 for word, more in (("post", {"bodies": [1]}), ("claim", {}), ("work", {})):
                     said = self.assert_fails("Failed", int(status[:3]), driver, word, queue="jobs", **more)
                     self.assertIn("no response of claimd", said)
-        with SameResponse(head % ("200 OK", 99999, "", "[" * 99999)) as server:
-            driver = self.drive("http://127.0.0.1:%d" % server.port)
+        with FakeServer((head % ("200 OK", 99999, "", "[" * 99999)).encode()) as server:
+            driver = self.drive(server.url)
             self.assert_fails("Failed", 200, driver, "request", method="GET", path="/", seconds=0.3)
 
     def test_a_redirect_is_an_error_that_names_its_target(self):
         text = "HTTP/1.1 301 Moved\r\nLocation: https://127.0.0.1:1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        with SameResponse(text) as proxy:
-            driver = self.drive("http://127.0.0.1:%d" % proxy.port)
+        with FakeServer(text.encode()) as proxy:
+            driver = self.drive(proxy.url)
             text = self.assert_fails("Failed", 301, driver, "post", queue="jobs", bodies=[1])
             self.assertIn("https://127.0.0.1:1/", text)
 
     def test_the_page_of_a_proxy_is_shown(self):
         page = "HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\n<p>\xe4"
         for status, code in (("404 Not Found", 404), ("502 Bad Gateway", 502), ("200 OK", 200)):
-            with SameResponse(page % status) as proxy:
-                driver = self.drive("http://127.0.0.1:%d" % proxy.port)
+            with FakeServer((page % status).encode("latin-1")) as proxy:
+                driver = self.drive(proxy.url)
                 text = self.assert_fails("Failed", code, driver, "request", method="GET", path="/",
                                          seconds=0.3)
                 self.assertIn("<p>", text)
 
     def test_a_claim_is_renewed_again_after_a_renewal_that_failed(self):
         with FirstRenewalFails() as server:
-            driver = self.drive("http://127.0.0.1:%d" % server.port)
+            driver = self.drive(server.url)
             driver.fetch("claim", queue="jobs", lease=2)
             self.assertTrue(server.renewed.wait(PATIENCE_S))
             self.assertFalse(driver.fetch("lost"))
@@ -580,9 +545,9 @@ class Work:
 
     def test_a_worker_stops_while_a_response_does_not_end(self):
         with EndlessResponse() as server:
-            driver = self.drive("http://127.0.0.1:%d" % server.port)
+            driver = self.drive(server.url)
             self.work(driver)
-            self.assertTrue(server.requested.wait(PATIENCE_S))
+            self.assertTrue(server.requested.acquire(timeout=PATIENCE_S))
             self.assert_stops(driver)  # after 5 s
 
     def test_a_job_that_fails_is_tried_again_and_does_not_hold_up_the_others(self):

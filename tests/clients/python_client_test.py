@@ -14,7 +14,8 @@ import unittest
 
 from client_case import CLAIMD, HERE
 from daemon import PATIENCE_S
-from own_client import SHORT, SOURCES, Case, Fixture, OwnClient, SameResponse, without_options
+from fake_server import FakeServer
+from own_client import SHORT, SOURCES, Case, Fixture, OwnClient, without_options
 
 PYTHON = os.path.join(SOURCES, "python")
 SUITE = """
@@ -139,8 +140,8 @@ class Client(OwnClient, Case):
 
     def test_a_number_that_python_does_not_read_is_no_document(self):
         text = "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n" + 5000 * "1"
-        with SameResponse(text) as server:
-            driver = self.drive("http://127.0.0.1:%d" % server.port)
+        with FakeServer(text.encode()) as server:
+            driver = self.drive(server.url)
             self.assert_fails("Failed", 200, driver, "request", method="GET", path="/", seconds=0.3)
 
     def test_a_process_that_a_job_forks_can_be_terminated(self):

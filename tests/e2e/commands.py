@@ -1,16 +1,14 @@
-"""Shared by the tests of the commands: runs of a command, terminals, and servers that misbehave."""
+"""Shared by the tests of the commands: runs of a command, terminals, and responses of a server."""
 
 import fcntl
 import os
 import pty
 import re
 import select
-import socket
 import struct
 import subprocess
 import sys
 import termios
-import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
@@ -198,40 +196,6 @@ class Screen:
 
     def __str__(self):
         return "\n".join("".join(row).rstrip() for row in self.cells)
-
-
-class Fake:
-    """A server that speaks as speak(socket) does, for each connection; a context manager."""
-
-    def __init__(self, speak):
-        self.speak = speak
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
-        self.requests = []
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self):
-        while True:
-            try:
-                other = self.listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self.talk, args=(other,), daemon=True).start()
-
-    def talk(self, other):
-        with other:
-            try:
-                self.requests.append(other.recv(65536))
-                self.speak(other)
-            except OSError:
-                pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
 
 
 def response(body, status="200 OK", headers=""):

@@ -19,7 +19,8 @@ import uuid
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import CLAIMD, PATIENCE_S, Server, environment, Workshop, request  # noqa: E402
-from commands import Commands, Fake, response  # noqa: E402
+from commands import Commands, response  # noqa: E402
+from fake_server import FakeServer  # noqa: E402
 
 
 class CommandCase(unittest.TestCase):
@@ -217,7 +218,7 @@ class Views(CommandCase):
             if len(fake.requests) > 5:
                 other.close() # the command would go on forever
             other.sendall(response('{"queues": [], "links": [{"rel": "next", "href": "/claimd/next"}]}'))
-        with Fake(speak) as fake:
+        with FakeServer(speak) as fake:
             Commands(fake.url).run("queues")
             self.assertEqual([one.split()[1] for one in fake.requests][1:], [b"/claimd/next"])
 
@@ -290,8 +291,8 @@ class Views(CommandCase):
         self.good("delete", self.queue, 24 * "a")
 
     def test_warnings_of_the_server_are_printed_and_escaped(self):
-        with Fake(lambda other: other.sendall(response('{"queues":[]}', headers=(
-                "Claimd-Warning: careful \x1b[1m\r\nClaimd-Warning: twice\r\n")))) as fake:
+        with FakeServer(response('{"queues":[]}', headers=(
+                "Claimd-Warning: careful \x1b[1m\r\nClaimd-Warning: twice\r\n"))) as fake:
             run = Commands(fake.url).run("queues")
             self.assertEqual((run.returncode, run.stderr),
                              (0, "claimd: warning: careful \\u001b[1m\nclaimd: warning: twice\n"))
@@ -365,7 +366,7 @@ class Views(CommandCase):
 
     def test_dead_letters_without_an_origin_need_a_target(self):
         document = '{"moved": 0, "remaining": 10, "without_origin": 10, "by_target": {}}'
-        with Fake(lambda other: other.sendall(response(document))) as fake:
+        with FakeServer(response(document)) as fake:
             run = Commands(fake.url).run("redrive", "dead", "--yes")
         self.assertEqual(run.stdout, "0 messages moved, 10 remain, 10 of them without an origin: "
                                      "name a target with --to\n")
@@ -386,7 +387,7 @@ class Views(CommandCase):
                 other.sendall(response('{"moved":1000,"remaining":5000,"without_origin":0,'
                                        '"by_target":{"jobs":1000}}'))
 
-        with Fake(speak) as fake, Commands(fake.url).terminal("redrive", "dead", "--yes") as terminal:
+        with FakeServer(speak) as fake, Commands(fake.url).terminal("redrive", "dead", "--yes") as terminal:
             status, screen = terminal.end()
         self.assertEqual(status, 69)
         self.assertRegex(screen, r"1000 of 6000\r\x1b\[Kclaimd: http://.* does not respond: .*\n")
@@ -605,8 +606,7 @@ class Check(CommandCase):
     def test_a_server_that_is_away_or_refuses(self):
         self.check(2, "^CLAIMD CRITICAL - http://127.0.0.1:1 does not respond", "--url",
                    "http://127.0.0.1:1")
-        with Fake(lambda other: other.sendall(response('{"title": "Unauthorized\\n"}',
-                                                       "401 Unauthorized"))) as fake:
+        with FakeServer(response('{"title": "Unauthorized\\n"}', "401 Unauthorized")) as fake:
             self.check(3, r"^CLAIMD UNKNOWN - Unauthorized\\n \(status 401\)\n$", commands=Commands(fake.url))
         for words in (("--warn", "x=1"), ("--warn", "ready"), ("--crit", "oldest=x"), ("--nonsense",),
                       ("--url", "x")):
@@ -675,8 +675,8 @@ class Arguments(CommandCase):
     def test_the_path_of_a_proxy_is_a_part_of_each_path(self):
         """Also if the server knows the path, and so has it in the links to next pages."""
         for prefix in ("", "/mq"):
-            with Fake(lambda other, prefix=prefix: other.sendall(response(json.dumps(
-                    {"claims": [], "links": [{"rel": "next", "href": prefix + "/claimd/next"}]})))) as fake:
+            with FakeServer(response(json.dumps(
+                    {"claims": [], "links": [{"rel": "next", "href": prefix + "/claimd/next"}]}))) as fake:
                 run = Commands(fake.url + "/mq//").run("claims", "q")
                 self.assertEqual(run.returncode, 0, run.stderr)
                 self.assertEqual([request.split()[1] for request in fake.requests],
@@ -736,7 +736,7 @@ class Output(CommandCase):
             self.assertTrue(all(ch == "\n" or (ch.isprintable() and ch != "\u202e")
                                 for ch in printed), printed)
         document = json.dumps({"title": evil, "description": evil})
-        with Fake(lambda other: other.sendall(response(document, "400 Bad"))) as fake:
+        with FakeServer(response(document, "400 Bad")) as fake:
             run = Commands(fake.url).run("claim", "q")
             self.assertEqual(run.returncode, 1)
             self.assertTrue(all(ch == "\n" or ch.isprintable() for ch in run.stderr), run.stderr)
@@ -766,7 +766,7 @@ class Away(CommandCase):
     """A server that is away or misbehaves: exit status 69."""
 
     def away(self, text, speak, *words):
-        with Fake(speak) as fake:
+        with FakeServer(speak) as fake:
             self.fails(69, text, "claim", "q", *words, commands=Commands(fake.url))
 
     def test_no_server(self):
@@ -809,13 +809,13 @@ class Away(CommandCase):
 
     def test_another_service_is_no_success_of_any_command(self):
         for body in ("", "{}", "[]", "[" * 2000 + "]" * 2000, '{"status": "up"}'):
-            with Fake(lambda other, body=body: other.sendall(response(body))) as fake:
+            with FakeServer(response(body)) as fake:
                 for words in self.EACH:
                     self.fails(69, "Is it a claimd?", *words, commands=Commands(fake.url))
                 run = Commands(fake.url).run("check")
                 self.assertEqual((run.returncode, run.stderr), (2, ""))
                 self.assertIn("CLAIMD CRITICAL - ", run.stdout)
-        with Fake(lambda other: other.sendall(response("", "204 No Content"))) as fake:
+        with FakeServer(response("", "204 No Content")) as fake:
             for words in self.EACH[:5]:
                 self.fails(69, "Is it a claimd?", *words, commands=Commands(fake.url))
 
@@ -824,7 +824,7 @@ class Away(CommandCase):
                  "links": 1}
         for messages in (1, {"a": 1}, [1, None, {"id": 1, "age": "x", "details": 1}]):
             body = json.dumps({"messages": messages, "queues": messages, "claims": messages, **wrong})
-            with Fake(lambda other, body=body: other.sendall(response(body))) as fake:
+            with FakeServer(response(body)) as fake:
                 for words in self.EACH:
                     for more in ((), ("--json",)):
                         run = Commands(fake.url).run(*words, *more)
@@ -838,7 +838,7 @@ class Away(CommandCase):
             over.wait(PATIENCE_S)
 
         over = threading.Event()
-        with Fake(hang) as fake:
+        with FakeServer(hang) as fake:
             self.addCleanup(over.set)
             for words in (*self.EACH, ("check",)):
                 process = subprocess.Popen([CLAIMD, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -850,10 +850,10 @@ class Away(CommandCase):
                 process.stderr.close()
 
     def test_a_refusal_without_a_document(self):
-        with Fake(lambda other: other.sendall(response("<h1>no</h1>", "502 Bad Gateway"))) as fake:
+        with FakeServer(response("<h1>no</h1>", "502 Bad Gateway")) as fake:
             self.fails(1, "responds with status 502. Is it a claimd?", "claim", "q",
                        commands=Commands(fake.url))
-        with Fake(lambda other: other.sendall(response("", "302 Found", "Location: http://x/\r\n"))) as fake:
+        with FakeServer(response("", "302 Found", "Location: http://x/\r\n")) as fake:
             self.fails(1, "responds with status 302", "claim", "q", commands=Commands(fake.url))
 
     def test_a_proxy_of_the_environment_is_not_used(self):
@@ -918,7 +918,7 @@ class Connections(unittest.TestCase):
                 self.assertIn(why, run.stderr)
 
     def test_client_id(self):
-        with Fake(lambda other: other.sendall(response("{}"))) as fake:
+        with FakeServer(response("{}")) as fake:
             mine = str(uuid.uuid4())
             Commands(fake.url, CLAIMD_CLIENT_ID=mine).run("claim", "q")
             Commands(fake.url).run("claim", "q")

@@ -12,13 +12,12 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 import unittest
 
-from harness import CLAIMD, PATIENCE_S, Server, environment, eventually, request
+from harness import CLAIMD, PATIENCE_S, Server, environment, eventually
 
 # Short lives, so that a test can see their ends.
 OPTIONS = ("--min-message-ttl", "1", "--min-claim-ttl", "1", "--min-claim-grace", "0")
@@ -170,38 +169,3 @@ class WorkCase(unittest.TestCase):
 
     def assert_counts(self, claimed, free, total, queue="q"):
         eventually(lambda: self.server.stats(queue) == (claimed, free, total))
-
-
-class BadServer:
-    """A server that gives each connection the same bytes, or nothing (`hangs`)."""
-
-    def __init__(self, response=None):
-        self.response, self.connections = response, []
-        self.requested = threading.Semaphore(0)
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.url = "http://127.0.0.1:%d" % self.socket.getsockname()[1]
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
-
-    def serve(self):
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            self.connections.append(connection)
-            try:
-                connection.recv(65536)
-                self.requested.release()
-                if self.response is not None:
-                    connection.sendall(self.response)
-                    connection.close()
-            except OSError:
-                pass
-
-    def close(self):
-        self.socket.shutdown(socket.SHUT_RDWR)
-        self.socket.close()
-        self.thread.join()
-        for connection in self.connections:
-            connection.close()

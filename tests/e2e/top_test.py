@@ -14,7 +14,8 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import Server, eventually, stand_still  # noqa: E402
-from commands import Commands, Fake, response  # noqa: E402
+from commands import Commands, response  # noqa: E402
+from fake_server import FakeServer  # noqa: E402
 
 
 class Top(unittest.TestCase):
@@ -179,7 +180,7 @@ class Top(unittest.TestCase):
     def test_one_request_in_a_second_shows_a_screenful(self):
         page = json.dumps({"queues": [{"project": "p", "name": "\x1b[31mq%d" % i, "ready": i}
                                       for i in range(10)], "links": [], "total": 10})
-        with Fake(lambda other: other.sendall(response(page))) as fake, \
+        with FakeServer(response(page)) as fake, \
                 Commands(fake.url).terminal("top", rows=14) as top:
             top.shows(r"\\u001b\[31mq9")
             time.sleep(4)

@@ -21,7 +21,8 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from harness import (CLAIMD, PATIENCE_S, Server, Workshop, children, environment, eventually,  # noqa: E402
                      stand_still)
 from redis_nodes import Node  # noqa: E402
-from runner import OPTIONS, QUEUE, BadServer, Runner, WorkCase  # noqa: E402
+from runner import OPTIONS, QUEUE, Runner, WorkCase  # noqa: E402
+from fake_server import FakeServer  # noqa: E402
 
 
 def is_over(pid):
@@ -588,9 +589,7 @@ class Away(WorkCase):
         self.assertEqual(len(runner.err.lines), 2, runner.err.lines)
 
     def bad(self, response):
-        server = BadServer(response)
-        self.addCleanup(server.close)
-        return server
+        return self.enterContext(FakeServer(response))
 
     def test_garbage_is_reported_once(self):
         head = b"HTTP/1.1 201 Created\r\nConnection: close\r\n"
@@ -626,7 +625,7 @@ class Away(WorkCase):
                                   status[:3].decode())
 
     def test_an_idle_runner_ends_at_once_although_the_server_hangs(self):
-        server = self.bad(None)
+        server = self.bad(lambda other: other.recv(1))
         runner = self.work("q", "--", "true", url=server.url)
         self.assertTrue(server.requested.acquire(timeout=PATIENCE_S))
         begun = time.monotonic()
