@@ -16,7 +16,7 @@ import unittest
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 
-from harness import CLAIMD, PATIENCE_S, environment, eventually  # noqa: E402
+from harness import CLAIMD, PATIENCE_S, environment, eventually, free_port  # noqa: E402
 from runner import WorkCase  # noqa: E402
 import examples  # noqa: E402
 
@@ -146,8 +146,7 @@ class Work(PageCase):
         *_, hooks = examples.blocks(work_page(), "bash")
         _, script = examples.blocks(work_page(), "python")
         self.save("service.py", script)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         with subprocess.Popen([sys.executable, self.path("service.py"), str(port)], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True) as service:
             self.addCleanup(service.kill)

@@ -31,7 +31,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
 from certificates import Workshop, trusting  # noqa: E402
-from daemon import PATIENCE_S, Daemon, environment, eventually  # noqa: E402
+from daemon import PATIENCE_S, Daemon, environment, eventually, free_port  # noqa: E402
 
 CLAIMD = sys.argv.pop(1) if len(sys.argv) > 1 else os.environ.get("CLAIMD_BIN", "claimd")
 CLIENT_ID = str(uuid.uuid4())

@@ -19,7 +19,7 @@ import urllib.parse
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
-from daemon import PATIENCE_S, Daemon, environment  # noqa: E402
+from daemon import PATIENCE_S, Daemon, environment, free_port  # noqa: E402
 import examples  # noqa: E402
 
 CLAIMD = sys.argv.pop(1)
@@ -244,10 +244,8 @@ class Moves(Case):
 
     def test_move_names_a_request_that_failed(self):
         server = self.start()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
         self.assert_move_refused(server, "^POST .*/queues/jobs/.*refused",
-                                 "http://127.0.0.1:%d/v2" % port, "jobs")
+                                 "http://127.0.0.1:%d/v2" % free_port(), "jobs")
         self.assert_move_refused(server, "^POST .*/queues/jobs/.* 404", server.url, "jobs", "q")
 
     def test_move_says_that_it_found_nothing(self):
@@ -261,8 +259,7 @@ class Moves(Case):
 class Beanstalkd(Case):
     def setUp(self):
         super().setUp()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.address = free.getsockname()
+        self.address = ("127.0.0.1", free_port())
         self.process = subprocess.Popen([BEANSTALKD, "-l", self.address[0], "-p",
                                          str(self.address[1])], env=environment())
         self.addCleanup(self.end)

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 
-from harness import CLIENT_ID, HERE, Client, children, eventually, request, trusting
+from harness import CLIENT_ID, HERE, Client, children, eventually, free_port, request, trusting
 from page import NAME
 import examples
 
@@ -40,12 +40,6 @@ def options(folder):
     with open(path, "w", encoding="utf-8") as file:
         file.write(printed("ini"))
     return "--config", path
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Front(Client):

@@ -17,7 +17,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import PATIENCE_S, Workshop, eventually  # noqa: E402
+from harness import PATIENCE_S, Workshop, eventually, free_port  # noqa: E402
 from runner import QUEUE, WorkCase  # noqa: E402
 
 
@@ -80,10 +80,6 @@ class Case(WorkCase):
     def limited(self, count=1):
         """The queue dead-letters a message after this number of attempts."""
         self.queue(max_claim_count=count, dead_letter_queue="dead")
-
-    def free_port(self):
-        with socket.create_server(("127.0.0.1", 0)) as found:
-            return found.getsockname()[1]
 
     def run_one(self, respond, *options):
         """One attempt at one message; the message, the runner, which has ended, and the service."""
@@ -190,7 +186,7 @@ class Connections(Case):
 
     def test_a_backlog_survives_a_restart_of_the_service(self):
         self.limited()
-        port = self.free_port()
+        port = free_port()
         ids = self.post(*range(20))
         runner = self.work("--parallel", "5", "--max-jobs", "20", "--http",
                            "http://127.0.0.1:%d/jobs" % port, "q")
@@ -213,13 +209,13 @@ class Connections(Case):
 
     def test_a_service_that_is_away_is_given_up(self):
         self.post(1)
-        runner = self.work("--give-up", "2", "--http", "http://127.0.0.1:%d/" % self.free_port(), "q")
+        runner = self.work("--give-up", "2", "--http", "http://127.0.0.1:%d/" % free_port(), "q")
         self.assertEqual(runner.wait(), 69)
         runner.err.containing("the service is away for 2 s")
 
     def test_an_idle_runner_with_a_service_that_is_away_stops(self):
         message, = self.post(1)
-        runner = self.work("--http", "http://127.0.0.1:%d/" % self.free_port(), "q")
+        runner = self.work("--http", "http://127.0.0.1:%d/" % free_port(), "q")
         runner.err.containing("waiting for the service")
         runner.signal()
         self.assertEqual(runner.wait(), 0)

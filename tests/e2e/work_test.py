@@ -19,7 +19,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import (CLAIMD, PATIENCE_S, Server, Workshop, children, environment, eventually,  # noqa: E402
-                     stand_still)
+                     free_port, stand_still)
 from redis_nodes import Node  # noqa: E402
 from runner import OPTIONS, QUEUE, Runner, WorkCase  # noqa: E402
 from fake_server import FakeServer  # noqa: E402
@@ -538,8 +538,7 @@ class Connections(WorkCase):
     def test_tls(self):
         with Workshop() as shop:
             pair = shop.signed("server")
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                port = free.getsockname()[1]
+            port = free_port()
             self.crash()
             self.start(*pair.options(), listen="127.0.0.1:0,tls:127.0.0.1:%d" % port)
             self.check("--ca", pair.certificate, url="https://localhost:%d" % port)

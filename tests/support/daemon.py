@@ -4,6 +4,7 @@ import http.client
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -25,13 +26,20 @@ def environment(**variables):
     return clean
 
 
-def eventually(is_so):
-    """Waits until is_so() is true: for a process that does its work in its own time."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
+def eventually(is_so, what="it is true", patience=PATIENCE_S):
+    """Waits until is_so() is true, and returns the result: for a process that does its work in its own time."""
+    deadline = time.monotonic() + patience
+    while not (result := is_so()):
         if time.monotonic() > deadline:
-            raise AssertionError("it did not become true in %d s" % PATIENCE_S)
+            raise AssertionError("not in %g s: %s" % (patience, what))
         time.sleep(0.02)
+    return result
+
+
+def free_port():
+    """A port of the loopback on which no process listens."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]
 
 
 class Daemon:

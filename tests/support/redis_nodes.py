@@ -22,10 +22,11 @@ import subprocess
 import tempfile
 import time
 
+from daemon import eventually
+
 PROGRAM = os.environ.get("REDIS_SERVER") or "redis-server"
 PATIENCE_S = 30  # nothing here waits longer than this
 RESPONSE_S = 5     # for a response of a node
-STEP_S = 0.02
 SLOTS = 16384
 SEEDS = 6        # nodes that a URL names; they know the others
 BUS = 10000      # the port of a node's bus is so much higher
@@ -98,18 +99,6 @@ class Speaker:
 
     def __exit__(self, *_):
         self.close()
-
-
-def eventually(is_so, what, patience=PATIENCE_S):
-    """Waits until is_so() is true, and returns what it says then."""
-    deadline = time.monotonic() + patience
-    while True:
-        response = is_so()
-        if response:
-            return response
-        if time.monotonic() > deadline:
-            raise AssertionError("not in %g s: %s" % (patience, what))
-        time.sleep(STEP_S)
 
 
 def is_free(host, port):
