@@ -53,8 +53,8 @@ same_text(struct bytes a, struct bytes b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-bool
-details_same(const struct store_details *a, const struct store_details *b)
+static bool
+same_details(const struct store_details *a, const struct store_details *b)
 {
     static const struct store_details none = {.released_ms = 0};
 
@@ -83,7 +83,7 @@ difference(const struct store_message *a, const struct store_message *b)
     if (a->posted_ms != b->posted_ms || a->expires_ms != b->expires_ms ||
         a->delayed_until_ms != b->delayed_until_ms)
         return "times";
-    if (!details_same(a->details, b->details))
+    if (!same_details(a->details, b->details))
         return "details";
     return a->claim_count != b->claim_count ? "claim count" : NULL;
 }

@@ -19,7 +19,4 @@ size_t expect_same(struct store *a, struct store *b, int64_t now_ms,
 size_t expect_same_transient(struct store *a, struct store *b, int64_t now_ms,
                              const char *const *projects);
 
-/* Are these details the same? NULL: there are none. */
-bool details_same(const struct store_details *a, const struct store_details *b);
-
 #endif
