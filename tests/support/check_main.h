@@ -96,4 +96,16 @@ void test_note_subject(const char *subject);
 /* The same with the name `f`. */
 #define FIXTURE_TEST(id, type, open, close) FIXTURE_TEST_AS(id, type, f, open, close)
 
+/* A test of a thing, a pointer of this name, which `make` returns and `close` frees. */
+#define MADE_TEST(id, type, name, make, close)                                           \
+    static void id##_with(type *name);                                                   \
+    START_TEST(id)                                                                       \
+    {                                                                                    \
+        type *name = make;                                                               \
+                                                                                         \
+        id##_with(name);                                                                 \
+        close;                                                                           \
+    }                                                                                    \
+    static void id##_with(type *name)
+
 #endif

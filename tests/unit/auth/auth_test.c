@@ -38,26 +38,24 @@ admit(const struct auth *auth, const char *user, const char *password, const cha
 
 ARENA_CASE("auth");
 
-START_TEST(without_a_list_everything_is_allowed)
-{
-    struct auth *auth = open_auth(1, NULL);
+#define AUTH_TEST_WITH(id, make) MADE_TEST(id, struct auth, auth, make, auth_free(auth))
+#define AUTH_TEST(id)            AUTH_TEST_WITH(id, open_auth(1, NULL))
 
+AUTH_TEST(without_a_list_everything_is_allowed)
+{
     ck_assert(!auth_is_required(auth));
     ck_assert_str_eq(admit(auth, "ann", "any", "blue"), "blue");
     ck_assert_str_eq(admit(auth, "ann", "any", NULL), "ann");
     ck_assert_str_eq(admit(auth, "ann", "any", ""), "ann");
     ck_assert_str_eq(admit(auth, "", "any", "blue"), "refused");
-    auth_free(auth);
 }
 
-START_TEST(a_list_grants_roles_per_project)
+AUTH_TEST_WITH(a_list_grants_roles_per_project, open_auth(1, "# a comment\r\n"
+                                                             "\n"
+                                                             "ann:secret:blue\n"
+                                                             "ann:secret:green\r\n"
+                                                             "bob:hush"))
 {
-    struct auth *auth = open_auth(1, "# a comment\r\n"
-                                     "\n"
-                                     "ann:secret:blue\n"
-                                     "ann:secret:green\r\n"
-                                     "bob:hush");
-
     ck_assert(auth_is_required(auth));
     ck_assert_str_eq(admit(auth, "ann", "secret", NULL), "blue");
     ck_assert_str_eq(admit(auth, "ann", "secret", "green"), "green");
@@ -68,16 +66,12 @@ START_TEST(a_list_grants_roles_per_project)
     ck_assert_str_eq(admit(auth, "bob", "hush", NULL), "bob");
     ck_assert_str_eq(admit(auth, "bob", NULL, "green"), "green");
     ck_assert_str_eq(admit(auth, "eve", NULL, NULL), "refused");
-    auth_free(auth);
 }
 
-START_TEST(an_empty_list_denies_everything)
+AUTH_TEST_WITH(an_empty_list_denies_everything, open_auth(1, ""))
 {
-    struct auth *auth = open_auth(1, "");
-
     ck_assert(auth_is_required(auth));
     ck_assert_str_eq(admit(auth, "ann", "any", NULL), "refused");
-    auth_free(auth);
 }
 
 START_TEST(an_invalid_line_is_named)
@@ -108,9 +102,8 @@ make_token(const struct auth *auth)
     return token;
 }
 
-START_TEST(a_token_gives_user_and_project_until_it_expires)
+AUTH_TEST(a_token_gives_user_and_project_until_it_expires)
 {
-    struct auth *auth = open_auth(1, NULL);
     struct auth_caller caller;
     struct bytes token;
 
@@ -122,12 +115,10 @@ START_TEST(a_token_gives_user_and_project_until_it_expires)
     ck_assert_int_eq(caller.expires_ms, noon_ms + 60000);
     ck_assert_int_eq(auth_token_read(auth, noon_ms + 60000, token, &f.arena, &caller),
                      ST_UNAUTHORIZED);
-    auth_free(auth);
 }
 
-START_TEST(a_token_got_with_a_token_expires_with_it)
+AUTH_TEST(a_token_got_with_a_token_expires_with_it)
 {
-    struct auth *auth = open_auth(1, NULL);
     int64_t now_ms = noon_ms;
     struct auth_caller caller;
     struct bytes token = make_token(auth);
@@ -143,24 +134,21 @@ START_TEST(a_token_got_with_a_token_expires_with_it)
                      ST_OK);
     ck_assert_int_eq(auth_token_read(auth, noon_ms + 60000, token, &f.arena, &caller),
                      ST_UNAUTHORIZED);
-    auth_free(auth);
 }
 
-START_TEST(passwords_and_projects_of_users_are_compared_with_their_case)
+AUTH_TEST_WITH(passwords_and_projects_of_users_are_compared_with_their_case,
+               open_auth(1, "ann:Secret:Blue"))
 {
-    struct auth *auth = open_auth(1, "ann:Secret:Blue");
-
     ck_assert_str_eq(admit(auth, "ann", "Secret", "Blue"), "Blue");
     ck_assert_str_eq(admit(auth, "ann", "secret", "Blue"), "refused");
     ck_assert_str_eq(admit(auth, "ann", "SECRET", NULL), "refused");
     ck_assert_str_eq(admit(auth, "ann", "Secret", "blue"), "refused");
     ck_assert_str_eq(admit(auth, "Ann", "Secret", "Blue"), "refused");
-    auth_free(auth);
 }
 
-START_TEST(a_changed_token_is_refused)
+AUTH_TEST(a_changed_token_is_refused)
 {
-    struct auth *auth = open_auth(1, NULL), *other = open_auth(2, NULL);
+    struct auth *other = open_auth(2, NULL);
     struct auth_caller caller;
     struct bytes token;
 
@@ -180,5 +168,4 @@ START_TEST(a_changed_token_is_refused)
     ck_assert_int_eq(auth_token_read(auth, noon_ms, BYTES_NONE, &f.arena, &caller),
                      ST_UNAUTHORIZED);
     auth_free(other);
-    auth_free(auth);
 }

@@ -42,34 +42,32 @@ verify(struct signer *s, const struct grant *grant, const char *signature)
     return signer_verify(s, grant, bytes_str(signature), &f.arena);
 }
 
-START_TEST(a_grant_has_the_signature_of_the_contract)
+#define SIGNER_TEST_WITH(id, make) MADE_TEST(id, struct signer, s, make, signer_free(s))
+#define SIGNER_TEST(id)            SIGNER_TEST_WITH(id, with_keys(KEY))
+
+SIGNER_TEST_WITH(a_grant_has_the_signature_of_the_contract, with_keys(KEY "\n"))
 {
-    struct signer *s = with_keys(KEY "\n");
     char signature[SIGNATURE_DIGITS + 1];
 
     ck_assert_int_eq(signer_sign(s, &demo, &f.arena, signature), ST_OK);
     ck_assert_str_eq(signature, BY_KEY);
     ck_assert_int_eq(verify(s, &demo, BY_KEY), ST_OK);
     ck_assert_int_eq(verify(s, &demo, BY_OTHER), ST_NO_PATH);
-    signer_free(s);
 }
 
-START_TEST(the_order_of_its_lists_does_not_count)
+SIGNER_TEST(the_order_of_its_lists_does_not_count)
 {
     struct grant turned = demo;
-    struct signer *s = with_keys(KEY);
 
     turned.paths = bytes_str("/v2/queues/demo/messages,/v2/queues/demo/claims");
     turned.methods = bytes_str("POST,GET");
     ck_assert_int_eq(verify(s, &turned, BY_KEY), ST_OK);
-    signer_free(s);
 }
 
-START_TEST(whatever_is_changed_in_it_has_another_one)
+SIGNER_TEST(whatever_is_changed_in_it_has_another_one)
 {
     struct grant g[] = {demo, demo, demo, demo, demo, demo, demo};
     char bad[SIGNATURE_DIGITS + 1] = BY_KEY;
-    struct signer *s = with_keys(KEY);
 
     g[0].paths = bytes_str("/v2/queues/demo/messages");
     g[1].methods = bytes_str("DELETE,GET,POST");
@@ -87,12 +85,11 @@ START_TEST(whatever_is_changed_in_it_has_another_one)
     }
     ck_assert_int_eq(verify(s, &demo, ""), ST_NO_PATH);
     ck_assert_int_eq(verify(s, &demo, BY_KEY "0"), ST_NO_PATH);
-    signer_free(s);
 }
 
-START_TEST(of_several_keys_the_first_signs_and_each_verifies)
+SIGNER_TEST_WITH(of_several_keys_the_first_signs_and_each_verifies,
+                 with_keys("# the new one\n" OTHER "\r\n\n  " KEY "  \n"))
 {
-    struct signer *s = with_keys("# the new one\n" OTHER "\r\n\n  " KEY "  \n");
     char signature[SIGNATURE_DIGITS + 1];
     struct reason why;
     size_t line;
@@ -103,7 +100,6 @@ START_TEST(of_several_keys_the_first_signs_and_each_verifies)
     ck_assert_int_eq(signer_replace(s, bytes_str(OTHER), &line, &why), ST_OK);
     ck_assert_int_eq(verify(s, &demo, BY_KEY), ST_NO_PATH);
     ck_assert_int_eq(verify(s, &demo, BY_OTHER), ST_OK);
-    signer_free(s);
 }
 
 START_TEST(without_a_key_nothing_is_signed_and_nothing_is_right)
@@ -118,7 +114,7 @@ START_TEST(without_a_key_nothing_is_signed_and_nothing_is_right)
     signer_free(s);
 }
 
-START_TEST(keys_that_cannot_be_taken_change_nothing)
+SIGNER_TEST(keys_that_cannot_be_taken_change_nothing)
 {
     static const struct {
         const char *list;
@@ -132,7 +128,6 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
         {KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY, 9,
          "the file has more than 8 keys"},
     };
-    struct signer *s = with_keys(KEY);
     struct reason why;
     size_t line;
 
@@ -144,7 +139,6 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
         ck_assert_msg(strstr(why.text, rows[i].why) != NULL, "%s", why.text);
     }
     ck_assert_int_eq(verify(s, &demo, BY_KEY), ST_OK);
-    signer_free(s);
 }
 
 /* By another HMAC, likewise. */

@@ -109,9 +109,10 @@ check_walk(struct fixture *f, bool remove_some)
         f->entry[k].seen = 0;
 }
 
-START_TEST(random_changes_agree_with_an_array)
+#define MAP_TEST(id) MADE_TEST(id, struct fixture, f, fixture_open(), fixture_close(f))
+
+MAP_TEST(random_changes_agree_with_an_array)
 {
-    struct fixture *f = fixture_open();
     struct random random;
     uint64_t steps = random_operations(60000);
 
@@ -133,13 +134,10 @@ START_TEST(random_changes_agree_with_an_array)
         if (random_once_in(&random, 500))
             check_walk(f, random_once_in(&random, 4));
     }
-    fixture_close(f);
 }
 
-START_TEST(every_key_is_found_at_each_step_of_growing)
+MAP_TEST(every_key_is_found_at_each_step_of_growing)
 {
-    struct fixture *f = fixture_open();
-
     for (uint64_t k = 0; k < 300; k++) {
         insert(f, k);
         ck_assert(hashmap_audit(&f->map));
@@ -148,24 +146,18 @@ START_TEST(every_key_is_found_at_each_step_of_growing)
         ck_assert_ptr_null(find(f, k + 1));
         check_walk(f, false);
     }
-    fixture_close(f);
 }
 
-START_TEST(an_unused_map_allocates_nothing)
+MAP_TEST(an_unused_map_allocates_nothing)
 {
-    struct fixture *f = fixture_open();
-
     ck_assert_uint_eq(mem_used(f->mem), 0);
     ck_assert_ptr_null(find(f, 1));
     ck_assert_ptr_null(hashmap_walk(&f->map, NULL));
     ck_assert(hashmap_audit(&f->map));
-    fixture_close(f);
 }
 
-START_TEST(reserved_inserts_need_no_memory)
+MAP_TEST(reserved_inserts_need_no_memory)
 {
-    struct fixture *f = fixture_open();
-
     for (uint64_t k = 0; k < 500; k += 50) {
         ck_assert_int_eq(hashmap_reserve(&f->map, 50), ST_OK);
         mem_fail_from(f->mem, 1);
@@ -175,13 +167,10 @@ START_TEST(reserved_inserts_need_no_memory)
         ck_assert(hashmap_audit(&f->map));
     }
     ck_assert_uint_eq(f->map.count, 500);
-    fixture_close(f);
 }
 
-START_TEST(reserving_without_memory_fails_and_changes_nothing)
+MAP_TEST(reserving_without_memory_fails_and_changes_nothing)
 {
-    struct fixture *f = fixture_open();
-
     mem_fail_nth(f->mem, 1);
     ck_assert_int_eq(hashmap_reserve(&f->map, 1), ST_NO_MEMORY);
     ck_assert_uint_eq(mem_used(f->mem), 0);
@@ -194,12 +183,10 @@ START_TEST(reserving_without_memory_fails_and_changes_nothing)
     ck_assert_int_eq(hashmap_reserve(&f->map, SIZE_MAX), ST_NO_MEMORY);
     for (uint64_t k = 0; k < 8; k++)
         ck_assert_ptr_eq(find(f, k), &f->entry[k].node);
-    fixture_close(f);
 }
 
-START_TEST(an_insert_moves_a_few_chains_not_the_table)
+MAP_TEST(an_insert_moves_a_few_chains_not_the_table)
 {
-    struct fixture *f = fixture_open();
     size_t before;
 
     for (uint64_t k = 0; k < 1024; k++)
@@ -213,7 +200,6 @@ START_TEST(an_insert_moves_a_few_chains_not_the_table)
         insert(f, k);
         ck_assert_uint_le(f->map.moved, before + 4);
     }
-    fixture_close(f);
 }
 
 static void

@@ -125,10 +125,10 @@ check(const struct fixture *f)
 
 TEST_CASE("feed");
 
-START_TEST(a_post_without_subscribers_is_not_in_the_feed)
-{
-    struct fixture *f = fixture_open();
+#define FEED_TEST(id) MADE_TEST(id, struct fixture, f, fixture_open(), fixture_close(f))
 
+FEED_TEST(a_post_without_subscribers_is_not_in_the_feed)
+{
     ck_assert(!feed_listens(f->feed));
     ck_assert(!feed_listens(NULL));
     attach(f, 0);
@@ -139,12 +139,10 @@ START_TEST(a_post_without_subscribers_is_not_in_the_feed)
     feed_detach(f->feed, &f->cursors[0]);
     feed_detach(f->feed, &f->cursors[0]); /* fine */
     check(f);
-    fixture_close(f);
 }
 
-START_TEST(exactly_the_delivered_entries_are_freed)
+FEED_TEST(exactly_the_delivered_entries_are_freed)
 {
-    struct fixture *f = fixture_open();
     size_t budget = 2;
 
     attach(f, 0);
@@ -160,12 +158,10 @@ START_TEST(exactly_the_delivered_entries_are_freed)
     ck_assert_uint_eq(f->feed->entries.live, 2); /* those that it has in front */
     check(f);
     ck_assert(advance(f, 0) && advance(f, 0) && !advance(f, 0));
-    fixture_close(f);
 }
 
-START_TEST(a_subscription_counts_its_dropped_messages)
+FEED_TEST(a_subscription_counts_its_dropped_messages)
 {
-    struct fixture *f = fixture_open();
     uint64_t number;
     const struct feed_entry *entry;
 
@@ -186,7 +182,6 @@ START_TEST(a_subscription_counts_its_dropped_messages)
         f->passed[i] = f->entered[i];
     }
     check(f);
-    fixture_close(f);
 }
 
 /* Puts a message with this number there, as a replay of a log does. */
@@ -205,11 +200,10 @@ put(struct fixture *f, uint64_t number)
     message_unpin(f->mem, m);
 }
 
-START_TEST(messages_over_the_capacity_of_a_replayed_feed_are_counted)
+FEED_TEST(messages_over_the_capacity_of_a_replayed_feed_are_counted)
 {
     static const uint64_t numbers[] = {3, 4, 5, 9, 10, 40, 41, 42, 99};
     enum { COUNT = sizeof(numbers) / sizeof(numbers[0]), KEPT = 2 };
-    struct fixture *f = fixture_open();
     size_t budget = SIZE_MAX;
 
     for (size_t i = 0; i < COUNT; i++)
@@ -236,7 +230,6 @@ START_TEST(messages_over_the_capacity_of_a_replayed_feed_are_counted)
     ck_assert_uint_eq(feed_behind(f->feed, &f->cursors[0]), 1);
     feed_detach(f->feed, &f->cursors[0]);
     ck_assert(feed_trim(f->feed, f->mem, &f->pool, &budget));
-    fixture_close(f);
 }
 
 LOOP_TEST(any_history_keeps_the_invariants, 20)
@@ -306,10 +299,8 @@ START_TEST(a_post_allocates_the_same_for_one_and_for_a_hundred_thousand)
     ck_assert_uint_eq(one, cost_of_a_post(CROWD));
 }
 
-START_TEST(a_stock_that_cannot_be_had_changes_nothing)
+FEED_TEST(a_stock_that_cannot_be_had_changes_nothing)
 {
-    struct fixture *f = fixture_open();
-
     attach(f, 0);
     mem_fail_nth(f->mem, 3);
     ck_assert_int_eq(feed_stock(f->feed, f->mem, 4), ST_NO_MEMORY);
@@ -317,5 +308,4 @@ START_TEST(a_stock_that_cannot_be_had_changes_nothing)
     check(f);
     ck_assert_int_eq(feed_stock(f->feed, f->mem, 4), ST_OK);
     ck_assert_uint_eq(f->feed->in_stock, 4);
-    fixture_close(f);
 }

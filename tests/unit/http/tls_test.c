@@ -84,9 +84,10 @@ START_TEST(a_pair_that_fits_is_taken)
     mem_destroy(mem); /* asserts that nothing is left */
 }
 
-START_TEST(mismatched_or_empty_pairs_are_refused)
+#define TLS_TEST(id) MADE_TEST(id, struct mem, mem, mem_new(0), mem_destroy(mem))
+
+TLS_TEST(mismatched_or_empty_pairs_are_refused)
 {
-    struct mem *mem = mem_new(0);
     static char many[TLS_CHAIN_MAX * PEM_CAP];
     struct pem one, other;
 
@@ -104,12 +105,10 @@ START_TEST(mismatched_or_empty_pairs_are_refused)
     is_refused(mem, many, one.key, "the chain has more than 16 certificates");
     one.chain[strlen(one.chain) / 2] = '\0';
     is_refused(mem, one.chain, one.key, "the certificate cannot be read");
-    mem_destroy(mem);
 }
 
-START_TEST(without_memory_nothing_is_left_behind)
+TLS_TEST(without_memory_nothing_is_left_behind)
 {
-    struct mem *mem = mem_new(0);
     struct tls_pair *pair = NULL;
     struct tls *tls = NULL;
     struct reason why = {""};
@@ -126,12 +125,10 @@ START_TEST(without_memory_nothing_is_left_behind)
     ck_assert_int_eq(tls_new(mem, pair, BYTES_NONE, &tls, &why),
                      ST_NO_MEMORY); /* it takes the pin anyway */
     mem_fail_from(mem, 0);
-    mem_destroy(mem);
 }
 
-START_TEST(a_pinned_old_pair_stays_valid)
+TLS_TEST(a_pinned_old_pair_stays_valid)
 {
-    struct mem *mem = mem_new(0);
     struct tls_pair *before, *after;
     struct reason why = {""};
     struct tls *tls;
@@ -148,7 +145,6 @@ START_TEST(a_pinned_old_pair_stays_valid)
     tls_free(tls);
     tls_pair_drop(before);
     tls_pair_drop(after);
-    mem_destroy(mem);
 }
 
 enum { THREADS = 4, PINS = 2000, TURNS = 200 };
@@ -168,9 +164,8 @@ pin_and_drop(void *arg)
     return NULL;
 }
 
-START_TEST(handshakes_and_replacements_do_not_disturb_each_other)
+TLS_TEST(handshakes_and_replacements_do_not_disturb_each_other)
 {
-    struct mem *mem = mem_new(0);
     pthread_t threads[THREADS];
     struct reason why = {""};
     struct tls *tls;
@@ -185,5 +180,4 @@ START_TEST(handshakes_and_replacements_do_not_disturb_each_other)
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
     tls_free(tls);
-    mem_destroy(mem);
 }

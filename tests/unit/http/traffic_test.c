@@ -24,9 +24,10 @@ count(const struct traffic *t, const char *route, enum method method, int code)
     return route == NULL ? (int64_t)counter_read(&t->rest.codes[at]) : -1;
 }
 
-START_TEST(requests_count_by_route_method_and_status)
+#define TRAFFIC_TEST(id) MADE_TEST(id, struct mem, mem, mem_new(0), mem_destroy(mem))
+
+TRAFFIC_TEST(requests_count_by_route_method_and_status)
 {
-    struct mem *mem = mem_new(0);
     struct traffic t, sum;
 
     traffic_init(&t, mem);
@@ -49,12 +50,10 @@ START_TEST(requests_count_by_route_method_and_status)
     ck_assert_int_eq(count(&sum, claims, METHOD_GET, 200), -1);
     traffic_fini(&t);
     traffic_fini(&sum);
-    mem_destroy(mem);
 }
 
-START_TEST(durations_fall_into_buckets)
+TRAFFIC_TEST(durations_fall_into_buckets)
 {
-    struct mem *mem = mem_new(0);
     const struct traffic_row *row = NULL;
     struct traffic t;
 
@@ -68,13 +67,11 @@ START_TEST(durations_fall_into_buckets)
     ck_assert_uint_eq(counter_read(&row->took_us.counts[1]), 1);
     ck_assert_uint_eq(counter_read(&row->took_us.sum), 101);
     traffic_fini(&t);
-    mem_destroy(mem);
 }
 
-START_TEST(requests_without_a_row_count_as_other)
+TRAFFIC_TEST(requests_without_a_row_count_as_other)
 {
     static const char many[TRAFFIC_ROWS + 1];
-    struct mem *mem = mem_new(0);
     uint64_t rows = 0;
     struct traffic t;
 
@@ -91,5 +88,4 @@ START_TEST(requests_without_a_row_count_as_other)
                       TRAFFIC_ROWS + 1);
     ck_assert_uint_lt(rows, TRAFFIC_ROWS); /* a search always ends */
     traffic_fini(&t);
-    mem_destroy(mem);
 }

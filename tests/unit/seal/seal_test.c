@@ -83,9 +83,11 @@ expect_shut(struct seal *s, const struct seal_scope *scope, struct bytes sealed,
 
 TEST_CASE("seal", .setup = arena_fixture_open, .teardown = arena_fixture_close);
 
-START_TEST(a_sealed_body_opens_and_hides_its_text)
+#define SEAL_TEST_WITH(id, make) MADE_TEST(id, struct seal, s, make, seal_free(s))
+#define SEAL_TEST(id)            SEAL_TEST_WITH(id, make(KEY, 0))
+
+SEAL_TEST(a_sealed_body_opens_and_hides_its_text)
 {
-    struct seal *s = make(KEY, 0);
     char first[CAPACITY], second[CAPACITY];
     struct bytes a = close_body(s, first), b = close_body(s, second);
     struct seal_metrics done;
@@ -100,11 +102,10 @@ START_TEST(a_sealed_body_opens_and_hides_its_text)
     ck_assert_uint_eq(done.opened, 2);
     ck_assert_uint_eq(done.no_key + done.damaged, 0);
     ck_assert_uint_eq(done.keys, 1);
-    seal_free(s);
 }
 
 /* Made by another program: Python's hmac, and the AESGCM of its package cryptography. */
-START_TEST(a_body_that_was_sealed_elsewhere_opens)
+SEAL_TEST(a_body_that_was_sealed_elsewhere_opens)
 {
     static const uint8_t sealed[] = {
         0x01, 0xd0, 0xad, 0x2d, 0xb0, 0xfe, 0x5b, 0x40, 0xca, 0xa0, 0xa1, 0xa2,
@@ -112,7 +113,6 @@ START_TEST(a_body_that_was_sealed_elsewhere_opens)
         0xaf, 0x07, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xcf, 0xf1, 0x04,
         0xfc, 0x07, 0x6c, 0x13, 0x83, 0xba, 0x37, 0xc6, 0xc6, 0x27, 0x04, 0xb7,
         0x61, 0x62, 0xa4, 0x74, 0x93, 0x8d, 0x7d, 0xe3, 0x69};
-    struct seal *s = make(KEY, 0);
     char ids[SEAL_KEYS_MAX][SEAL_KEY_ID_DIGITS + 1], open[CAPACITY];
 
     ck_assert_int_eq(
@@ -120,13 +120,11 @@ START_TEST(a_body_that_was_sealed_elsewhere_opens)
     ck_assert_mem_eq(open, "\"secret\"", 8);
     ck_assert_uint_eq(seal_key_ids(s, ids), 1);
     ck_assert_str_eq(ids[0], KEY_ID);
-    seal_free(s);
 }
 
-START_TEST(it_opens_in_its_project_and_kind_only)
+SEAL_TEST(it_opens_in_its_project_and_kind_only)
 {
     struct seal_scope wrong[] = {demo, demo, demo, demo};
-    struct seal *s = make(KEY, 0);
     char buffer[CAPACITY];
     struct bytes sealed = close_body(s, buffer);
 
@@ -137,12 +135,10 @@ START_TEST(it_opens_in_its_project_and_kind_only)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         expect_shut(s, &wrong[i], sealed, ST_DAMAGED);
     expect_open(s, sealed);
-    seal_free(s);
 }
 
-START_TEST(a_bit_that_is_changed_anywhere_is_found)
+SEAL_TEST(a_bit_that_is_changed_anywhere_is_found)
 {
-    struct seal *s = make(KEY, 0);
     char buffer[CAPACITY], shut[CAPACITY] = {0};
     struct bytes sealed = close_body(s, buffer);
 
@@ -156,12 +152,10 @@ START_TEST(a_bit_that_is_changed_anywhere_is_found)
         buffer[bit / 8] = (char)(buffer[bit / 8] ^ (1 << bit % 8));
     }
     expect_open(s, sealed);
-    seal_free(s);
 }
 
-START_TEST(a_sealed_body_of_another_length_is_refused)
+SEAL_TEST(a_sealed_body_of_another_length_is_refused)
 {
-    struct seal *s = make(KEY, 0);
     char buffer[CAPACITY];
     struct bytes sealed = close_body(s, buffer);
 
@@ -171,12 +165,10 @@ START_TEST(a_sealed_body_of_another_length_is_refused)
     }
     buffer[sealed.len] = 0;
     expect_shut(s, &demo, bytes_of(buffer, sealed.len + 1), ST_DAMAGED);
-    seal_free(s);
 }
 
-START_TEST(an_empty_body_is_sealed_too)
+SEAL_TEST_WITH(an_empty_body_is_sealed_too, make(KEY_BASE64, 0))
 {
-    struct seal *s = make(KEY_BASE64, 0);
     char buffer[CAPACITY], open[1] = {'x'};
 
     ck_assert_int_eq(seal_close(s, &demo, bytes_str(""), buffer), ST_OK);
@@ -185,14 +177,12 @@ START_TEST(an_empty_body_is_sealed_too)
     buffer[SEAL_OVERHEAD - 1] ^= 1;
     ck_assert_int_eq(seal_open(s, &demo, bytes_of(buffer, SEAL_OVERHEAD), open),
                      ST_DAMAGED);
-    seal_free(s);
 }
 
-START_TEST(a_project_that_is_too_long_is_refused)
+SEAL_TEST(a_project_that_is_too_long_is_refused)
 {
     static char name[SEAL_PROJECT_MAX + 1];
     struct seal_scope scope = {.project = bytes_of(name, SEAL_PROJECT_MAX)};
-    struct seal *s = make(KEY, 0);
     char buffer[CAPACITY], open[CAPACITY];
     struct bytes sealed = bytes_of(buffer, body.len + SEAL_OVERHEAD);
 
@@ -201,7 +191,6 @@ START_TEST(a_project_that_is_too_long_is_refused)
     scope.project.len++;
     ck_assert_int_eq(seal_close(s, &scope, body, buffer), ST_BAD_VALUE);
     ck_assert_int_eq(seal_open(s, &scope, sealed, open), ST_DAMAGED);
-    seal_free(s);
 }
 
 TEST_CASE("keys", .setup = arena_fixture_open, .teardown = arena_fixture_close);
@@ -252,9 +241,8 @@ START_TEST(a_missing_key_is_reported_once)
     seal_free(other);
 }
 
-START_TEST(damage_is_reported_ever_more_seldom)
+SEAL_TEST(damage_is_reported_ever_more_seldom)
 {
-    struct seal *s = make(KEY, 0);
     struct seal_metrics done;
     char buffer[CAPACITY];
     struct bytes sealed = close_body(s, buffer);
@@ -265,20 +253,17 @@ START_TEST(damage_is_reported_ever_more_seldom)
     ck_assert_uint_eq(reported.count, 7); /* 1 2 4 8 16 32 64 */
     seal_measure(s, &done);
     ck_assert_uint_eq(done.damaged, 100);
-    seal_free(s);
 }
 
-START_TEST(without_a_key_nothing_is_sealed)
+SEAL_TEST_WITH(without_a_key_nothing_is_sealed, make(NULL, 0))
 {
-    struct seal *s = make(NULL, 0);
     char buffer[CAPACITY];
 
     ck_assert(!seal_ready(s));
     ck_assert_int_eq(seal_close(s, &demo, body, buffer), ST_NO_KEY);
-    seal_free(s);
 }
 
-START_TEST(keys_that_cannot_be_taken_change_nothing)
+SEAL_TEST(keys_that_cannot_be_taken_change_nothing)
 {
     static const struct {
         const char *list;
@@ -296,7 +281,6 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
         {"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8h", 1, "a key must be 32 bytes"},
         {KEY "\n" KEY_BASE64, 2, "the file has this key twice"},
     };
-    struct seal *s = make(KEY, 0);
     char buffer[CAPACITY];
     struct bytes sealed = close_body(s, buffer);
     struct reason why;
@@ -310,12 +294,10 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
         ck_assert_msg(strstr(why.text, rows[i].why) != NULL, "%s", why.text);
     }
     expect_open(s, sealed);
-    seal_free(s);
 }
 
-START_TEST(there_are_so_many_keys_at_most)
+SEAL_TEST(there_are_so_many_keys_at_most)
 {
-    struct seal *s = make(KEY, 0);
     struct reason why;
     size_t line;
 
@@ -327,16 +309,14 @@ START_TEST(there_are_so_many_keys_at_most)
     ck_assert_int_eq(seal_replace(s, buf_view(&f.out), &line, &why), ST_BAD_VALUE);
     ck_assert_uint_eq(line, SEAL_KEYS_MAX + 1);
     ck_assert_ptr_nonnull(strstr(why.text, "the file has more than 8 keys"));
-    seal_free(s);
 }
 
 TEST_CASE("nonces", .setup = arena_fixture_open, .teardown = arena_fixture_close);
 
 enum { SALT_AT = 9, NUMBER_AT = 25, HEAD = 33 };
 
-START_TEST(a_salt_is_used_up_and_another_one_is_drawn)
+SEAL_TEST_WITH(a_salt_is_used_up_and_another_one_is_drawn, make(KEY, 3))
 {
-    struct seal *s = make(KEY, 3);
     char buffer[7][CAPACITY];
 
     for (size_t i = 0; i < 7; i++)
@@ -347,7 +327,6 @@ START_TEST(a_salt_is_used_up_and_another_one_is_drawn)
     }
     ck_assert_mem_ne(buffer[0] + SALT_AT, buffer[3] + SALT_AT, 16);
     ck_assert_mem_ne(buffer[3] + SALT_AT, buffer[6] + SALT_AT, 16);
-    seal_free(s);
 }
 
 START_TEST(each_start_and_each_change_of_keys_draws_a_salt)
@@ -395,9 +374,8 @@ compare_heads(const void *a, const void *b)
     return memcmp(a, b, HEAD);
 }
 
-START_TEST(no_two_bodies_of_many_threads_have_the_same_nonce)
+SEAL_TEST_WITH(no_two_bodies_of_many_threads_have_the_same_nonce, make(KEY, 1000))
 {
-    struct seal *s = make(KEY, 1000);
     char(*heads)[HEAD] = mem_alloc(f.mem, (size_t)THREADS * EACH * HEAD);
     struct writer writers[THREADS];
     pthread_t threads[THREADS];
@@ -417,14 +395,12 @@ START_TEST(no_two_bodies_of_many_threads_have_the_same_nonce)
     for (size_t i = 1; i < THREADS * EACH; i++)
         ck_assert_int_ne(memcmp(heads[i - 1], heads[i], HEAD), 0);
     mem_free(f.mem, heads);
-    seal_free(s);
 }
 
 /* More salts than are remembered: those that are forgotten are derived again. */
-START_TEST(bodies_of_many_salts_open)
+SEAL_TEST_WITH(bodies_of_many_salts_open, make(KEY, 1))
 {
     enum { SALTS = 300 };
-    struct seal *s = make(KEY, 1);
     char(*buffer)[CAPACITY] = mem_alloc(f.mem, (size_t)SALTS * CAPACITY);
 
     ck_assert_ptr_nonnull(buffer);
@@ -434,5 +410,4 @@ START_TEST(bodies_of_many_salts_open)
         for (size_t i = 0; i < SALTS; i++)
             expect_open(s, bytes_of(buffer[i], body.len + SEAL_OVERHEAD));
     mem_free(f.mem, buffer);
-    seal_free(s);
 }
