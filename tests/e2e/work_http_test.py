@@ -82,18 +82,17 @@ class Case(WorkCase):
         self.queue(max_claim_count=count, dead_letter_queue="dead")
 
     def run_one(self, respond, *options):
-        """One attempt at one message; the message, the runner, which has ended, and the service."""
+        """One attempt at one message; the message, the runner, which has ended with status 0, and the service."""
         service = respond if isinstance(respond, HttpServer) else self.serve(respond)
         message, = self.post({"n": 1})
         runner = self.work("--max-jobs", "1", *options, "--http", service.url, "q")
-        runner.status = runner.wait()
+        self.assertEqual(runner.wait(), 0)
         return message, runner, service
 
 
 class Responses(Case):
     def test_success_deletes(self):
-        message, runner, service = self.run_one(lambda *_: (204, {}, b""))
-        self.assertEqual(runner.status, 0)
+        message, _, service = self.run_one(lambda *_: (204, {}, b""))
         self.assertEqual(self.server.stats("q"), (0, 0, 0))
         got, = service.requests
         self.assertEqual(json.loads(got.body), {"n": 1})
@@ -128,7 +127,6 @@ class Responses(Case):
         self.limited()
         for status in (429, 503):
             message, runner, service = self.run_one(lambda *_: (status, {"Retry-After": "40"}, b"later"))
-            self.assertEqual(runner.status, 0)
             details = self.details(message)
             self.assertEqual(details["delivery_count"], 0)
             self.assertEqual(details["state"], "delayed")
@@ -139,7 +137,6 @@ class Responses(Case):
     def test_retry_after_may_be_a_date(self):
         message, runner, _ = self.run_one(
             lambda *_: (503, {"Retry-After": email.utils.formatdate(time.time() + 120, usegmt=True)}, b""))
-        self.assertEqual(runner.status, 0)
         seconds = int(runner.err.containing("The next attempt is in").rsplit(" ", 2)[1])
         self.assertTrue(100 <= seconds <= 120, seconds)
 
@@ -149,7 +146,6 @@ class Responses(Case):
                          (200, {"Claimd-Result": "dead-letter"}, b"bad JSON"),
                          (400, {"claimd-result": "Dead-Letter"}, b"bad JSON")):
             message, runner, service = self.run_one(lambda *_: response)
-            self.assertEqual(runner.status, 0)
             self.assertEqual(self.server.stats("q"), (0, 0, 0))
             self.assertEqual(self.details(message, "dead")["last_reason"],
                              "HTTP status %d from %s: bad JSON" % (response[0], service.url))
@@ -169,7 +165,6 @@ class Responses(Case):
         self.addCleanup(release.set)
         message, runner, service = self.run_one(
             lambda *_: release.wait(PATIENCE_S) and (200, {}, b""), "--timeout", "1")
-        self.assertEqual(runner.status, 0)
         self.assertEqual(self.details(message)["last_reason"], "timed out after 1 s: " + service.url)
         self.assertEqual(self.details(message)["delivery_count"], 1)
         self.fetch("DELETE", QUEUE + "/messages/" + message, status=204)

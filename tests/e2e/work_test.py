@@ -106,15 +106,14 @@ class Ends(WorkCase):
     """The ways in which a command ends."""
 
     def one(self, text, *options):
-        """Runs a script for one message; its id, and the runner, which has ended."""
+        """Runs a script for one message; its id, and the runner, which has ended with status 0."""
         message, = self.post(1)
         runner = self.work(*options, "--max-jobs", "1", "q", "--", self.script(text))
-        runner.status = runner.wait()
+        self.assertEqual(runner.wait(), 0)
         return message, runner
 
     def test_a_failure_is_released_with_delay_and_reason(self):
         message, runner = self.one("echo no such host >&2; exit 3\n")
-        self.assertEqual(runner.status, 0)
         details = self.details(message)
         self.assertEqual(details["state"], "delayed")
         self.assertEqual(details["delivery_count"], 1)
@@ -124,14 +123,12 @@ class Ends(WorkCase):
         self.assertEqual(len([line for line in runner.err.lines if message in line]), 1)
 
     def test_a_signal_is_a_failure(self):
-        message, runner = self.one("kill -USR1 $$\n")
-        self.assertEqual(runner.status, 0)
+        message, _ = self.one("kill -USR1 $$\n")
         self.assertEqual(self.details(message)["last_reason"], "killed by SIGUSR1")
 
     def test_status_65_dead_letters_with_the_reason(self):
         self.queue(max_claim_count=5, dead_letter_queue="dead")
-        message, runner = self.one("echo bad JSON >&2; exit 65\n")
-        self.assertEqual(runner.status, 0)
+        message, _ = self.one("echo bad JSON >&2; exit 65\n")
         self.assertEqual(self.server.stats("q"), (0, 0, 0))
         details = self.details(message, "dead")
         self.assertEqual(details["last_reason"], "bad JSON")
@@ -139,7 +136,6 @@ class Ends(WorkCase):
 
     def test_status_65_without_a_dead_letter_queue_releases(self):
         message, runner = self.one("echo bad JSON >&2; exit 65\n")
-        self.assertEqual(runner.status, 0)
         self.assertEqual(self.details(message)["last_reason"], "bad JSON")
         runner.err.containing("has no dead-letter queue")
 
@@ -182,15 +178,13 @@ class Ends(WorkCase):
 
     def test_background_processes_end_with_the_command(self):
         """A child keeps standard error open, and its own child, too. Neither outlives the command."""
-        message, runner = self.one("(sleep 1000 & sleep 1000) & echo $!; exit 0\n")
-        self.assertEqual(runner.status, 0)
+        _, runner = self.one("(sleep 1000 & sleep 1000) & echo $!; exit 0\n")
         self.assertEqual(self.server.stats("q"), (0, 0, 0))
         pid = int(runner.out.lines[0])
         eventually(lambda: is_over(pid))
 
     def test_timeout_is_a_failure(self):
-        message, runner = self.one("echo half >&2; exec sleep 1000\n", "--timeout", "1")
-        self.assertEqual(runner.status, 0)
+        message, _ = self.one("echo half >&2; exec sleep 1000\n", "--timeout", "1")
         self.assertEqual(self.details(message)["last_reason"], "timed out after 1 s: half")
 
     def test_a_command_that_ignores_sigterm_is_killed(self):
