@@ -1,7 +1,7 @@
 /*
- * Transfers between the queues of a store on Redis: messages that arrive late, and data of
- * older versions. store/finish_test and store/redrive_test say what a finish and a redrive
- * do, and model/model_test_redis compares both with the twin.
+ * Transfers between the queues of a store on Redis: messages that arrive late, and data
+ * of older versions. store/finish_test and store/redrive_test say what a finish and a
+ * redrive do, and model/model_test_redis compares both with the twin.
  */
 #include "support/dead_letters.h"
 #include "support/redis_server.h"
