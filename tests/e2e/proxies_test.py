@@ -19,7 +19,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import CLAIMD, Server, Viewer, Workshop, eventually, post, request, run  # noqa: E402
-from page import NAME, Api, PageCase, PageServer  # noqa: E402
+from page import NAME, PageCase, PageServer  # noqa: E402
 from proxies import Apache, Caddy, HAProxy, Nginx, free_port, messages, options, page, printed, suspended  # noqa: E402
 
 JSON = "Content-Type: application/json"

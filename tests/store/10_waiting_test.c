@@ -258,7 +258,7 @@ STORE_TEST(a_dead_letter_wakes_no_waiter_of_its_old_queue_twice)
     expect_call(f, &p, 2);
 }
 
-STORE_TEST(a_queue_that_does_not_exist_has_a_line)
+STORE_TEST(requests_wait_in_line_for_a_queue_that_does_not_exist)
 {
     struct test_waiter first, second;
 

@@ -395,7 +395,7 @@ REFUSES_TEST(an_operation_takes_effect_once)
     list(s, true, 1);
 }
 
-REFUSES_TEST(a_cut_off_operation_does_not_undo_a_responseed_one)
+REFUSES_TEST(a_cut_off_operation_does_not_undo_one_with_a_response)
 {
     post(s, 1);
     remove_one(s, 2, 0, 204); /* of a message that is not there */

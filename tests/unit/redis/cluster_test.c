@@ -284,7 +284,7 @@ START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
                       2 + 1); /* one is for the map */
 }
 
-START_TEST(a_node_that_does_not_response_is_left_alone)
+START_TEST(a_node_that_does_not_respond_is_left_alone)
 {
     long long number;
 
