@@ -181,7 +181,7 @@ START_TEST(claimed_dead_letters_are_expected)
 {
     make_dead_letter();
     ck_assert_ptr_nonnull(take("dead", 1));
-    advance(60); /* it is free again */
+    advance(60); /* it is ready again */
     ck_leaks("{'leaks':[]}");
 }
 

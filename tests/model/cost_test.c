@@ -38,7 +38,7 @@ open_used(struct fixture *f)
 {
     fixture_open(f, ENGINE);
     post(f, 1);
-    delete_free(f, 1);
+    delete_unclaimed(f, 1);
     housekeep(f);
     return mem_used(f->mem);
 }
@@ -117,7 +117,7 @@ STORE_TEST_WITH(a_store_sleeps_for_ever_when_everything_was_deleted,
     post_with(f, 3600, 900);
     claim = take(f, 50);
     for (int i = 1; i <= 101; i++)
-        ck_assert_status(i <= 50 ? delete_claimed(f, i, claim) : delete_free(f, i),
+        ck_assert_status(i <= 50 ? delete_claimed(f, i, claim) : delete_unclaimed(f, i),
                          ST_OK);
     release(f, claim);
     housekeep(f);

@@ -194,7 +194,7 @@ worn_claim(struct scene *s, int size)
     messages(s, 30);
     keep(s, take(&s->f, 10));
     ck_assert_status(delete_claimed(&s->f, 3, s->claims[0]), ST_OK);
-    ck_assert_status(delete_free(&s->f, 15), ST_OK);
+    ck_assert_status(delete_unclaimed(&s->f, 15), ST_OK);
 }
 
 /* `size` dead letters in front of five fresh messages; no dead letter queue yet. */
@@ -788,7 +788,7 @@ START_TEST(accepted_messages_can_be_claimed_and_deleted_without_memory)
     ck_assert_status(act_claim(&s), ST_NO_MEMORY);
     ck_assert_status(renew(f, s.claims[0], 600, 60), ST_OK);
     ck_assert_status(delete_claimed(f, 1, s.claims[0]), ST_OK);
-    ck_assert_status(delete_free(f, 100), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 100), ST_OK);
     ids[0] = id_of(f, 2);
     ids[1] = id_of(f, 101);
     ck_assert_status(

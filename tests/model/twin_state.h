@@ -131,7 +131,7 @@ twin_claim_live(const struct twin_claim *c, int64_t now_ms)
     return now_ms < c->started_ms + c->ttl_ms;
 }
 
-/* The live claim that holds m, NULL if m is free. */
+/* The live claim that holds m, NULL if m is ready. */
 struct twin_claim *
 twin_holder(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms);
 

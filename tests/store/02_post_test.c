@@ -144,17 +144,17 @@ STORE_TEST(delay_is_the_messages_own_else_the_queues_else_the_servers)
     post_with(f, 300, 0); /* an own delay of 0 counts */
     post_with(f, 300, STORE_UNSET);
     post_with(f, 300, 5);
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
     wait_s(f, 5);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 3);
     wait_s(f, 5);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3);
     use(f, "plain");
     post_with(f, 300, STORE_UNSET);
-    list_free(f);
+    list_ready(f);
     expect(f, 4);
 }
 
@@ -209,7 +209,7 @@ STORE_TEST(new_defaults_concern_only_messages_posted_afterwards)
     post_with(f, STORE_UNSET, STORE_UNSET);
     expect_times(f, 1, 3600, 0);
     expect_times(f, 2, 90, 0);
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
 }
 

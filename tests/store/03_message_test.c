@@ -51,7 +51,7 @@ STORE_TEST(ids_that_are_unknown_or_malformed_are_left_out)
     struct bytes ids[7];
 
     post(f, 3);
-    delete_free(f, 2);
+    delete_unclaimed(f, 2);
     ids[0] = bytes_str("nonsense");
     ids[1] = id_of(f, 3);
     ids[2] = bytes_str("");
@@ -74,7 +74,7 @@ STORE_TEST(ids_belong_to_one_queue_of_one_project)
     post(f, 2);
     get(f, 1, 3, 2);
     expect(f, 3);
-    ck_assert_status(delete_free(f, 1), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 1), ST_OK);
     ck_assert_status(delete_many(f, (const int[]){1, 2}, 2, NULL, 0), ST_OK);
     use(f, "q");
     use_project(f, "p2");
@@ -90,10 +90,10 @@ STORE_TEST(ids_belong_to_one_queue_of_one_project)
 
 STORE_CASE("delete");
 
-STORE_TEST(a_free_message_is_deleted_without_a_claim_id)
+STORE_TEST(a_ready_message_is_deleted_without_a_claim_id)
 {
     post(f, 3);
-    ck_assert_status(delete_free(f, 2), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 2), ST_OK);
     list_all(f);
     expect(f, 1, 3);
 }
@@ -107,12 +107,12 @@ STORE_TEST(a_message_has_one_id_only)
         f->ids[2] = lenient_id(f->ids[1], NUMBER_AT, lenient_begins[i]);
         get(f, 2);
         expect_nothing(f);
-        ck_assert_status(delete_free(f, 2), ST_OK); /* there is none */
+        ck_assert_status(delete_unclaimed(f, 2), ST_OK); /* there is none */
         expect_stats(f, 0, 1);
     }
 }
 
-STORE_TEST(a_free_message_is_not_deleted_with_any_claim_id)
+STORE_TEST(a_ready_message_is_not_deleted_with_any_claim_id)
 {
     struct store_id live, old, released;
 
@@ -121,7 +121,7 @@ STORE_TEST(a_free_message_is_not_deleted_with_any_claim_id)
     wait_s(f, 60);
     released = take(f, 1);
     release(f, released);
-    live = take(f, 1); /* 1; message 2 is free */
+    live = take(f, 1); /* 1; message 2 is ready */
     expect(f, 1);
     ck_assert_status(delete_claimed(f, 2, live), ST_NOT_CLAIMED);
     ck_assert_status(delete_claimed(f, 2, old), ST_NOT_CLAIMED);
@@ -147,7 +147,7 @@ STORE_TEST(a_claimed_message_is_deleted_only_with_its_live_claim)
     holder = take(f, 2); /* 2 3 */
     expect(f, 2, 3);
     rival = take(f, 1); /* 4 */
-    ck_assert_status(delete_free(f, 2), ST_CLAIMED);
+    ck_assert_status(delete_unclaimed(f, 2), ST_CLAIMED);
     ck_assert_status(delete_claimed(f, 2, rival), ST_CLAIMED);
     ck_assert_status(delete_claimed(f, 2, elsewhere), ST_NOT_CLAIMED);
     ck_assert_status(delete_claimed(f, 2, expired), ST_NOT_CLAIMED);
@@ -166,7 +166,7 @@ STORE_TEST(deleting_what_does_not_exist_is_fine_whatever_the_claim_id)
 {
     struct store_id claim, expired;
 
-    ck_assert_status(delete_free(f, 9), ST_OK); /* malformed id, unknown queue */
+    ck_assert_status(delete_unclaimed(f, 9), ST_OK); /* malformed id, unknown queue */
     post(f, 2);
     post_with(f, 60, 0); /* 3 */
     expired = take_for(f, 1, 60, 60);
@@ -174,7 +174,7 @@ STORE_TEST(deleting_what_does_not_exist_is_fine_whatever_the_claim_id)
     ck_assert_status(delete_claimed(f, 1, expired), ST_OK);
     wait_s(f, 60); /* 3 is gone, and so is a claim */
     for (int gone = 1; gone <= 3; gone += 2) {
-        ck_assert_status(delete_free(f, gone), ST_OK);
+        ck_assert_status(delete_unclaimed(f, gone), ST_OK);
         ck_assert_status(delete_claimed(f, gone, claim), ST_OK);
         ck_assert_status(delete_claimed(f, gone, expired), ST_OK);
         ck_assert_status(delete_claimed(f, gone, text_id("x")), ST_OK);
@@ -193,7 +193,7 @@ STORE_TEST(a_late_worker_learns_that_its_claim_is_over)
     post(f, 1);
     late = take_for(f, 1, 60, 60);
     wait_s(f, 60);
-    ck_assert_status(delete_claimed(f, 1, late), ST_NOT_CLAIMED); /* free again */
+    ck_assert_status(delete_claimed(f, 1, late), ST_NOT_CLAIMED); /* ready again */
     second = take(f, 1);
     ck_assert_status(delete_claimed(f, 1, late), ST_NOT_CLAIMED); /* held again */
     ck_assert_status(delete_claimed(f, 1, second), ST_OK);
@@ -203,7 +203,7 @@ STORE_TEST(a_late_worker_learns_that_its_claim_is_over)
 STORE_TEST(a_delayed_message_can_be_deleted)
 {
     post_with(f, 300, 60);
-    ck_assert_status(delete_free(f, 1), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 1), ST_OK);
     wait_s(f, 60);
     list_all(f);
     expect_nothing(f);
@@ -213,7 +213,7 @@ STORE_TEST(a_delayed_message_can_be_deleted)
 
 STORE_CASE("bulk delete");
 
-STORE_TEST(bulk_delete_removes_free_claimed_and_delayed_messages)
+STORE_TEST(bulk_delete_removes_ready_claimed_and_delayed_messages)
 {
     struct store_id claim;
 
@@ -266,7 +266,7 @@ STORE_TEST(checked_bulk_delete_ignores_messages_that_do_not_exist)
     struct store_id claim;
 
     post(f, 3);
-    delete_free(f, 1);
+    delete_unclaimed(f, 1);
     claim = take(f, 1);
     ck_assert_status(delete_many(f, (const int[]){1, 2, 900}, 3, &claim, 1), ST_OK);
     list_all(f);

@@ -78,14 +78,14 @@ STORE_TEST(a_marker_whose_message_is_gone_keeps_its_place)
     post(f, 4);
     page(f, BYTES_NONE); /* 1 2 */
     marker = next_marker(f);
-    delete_free(f, 2);
+    delete_unclaimed(f, 2);
     page(f, store_id_bytes(&marker));
     expect(f, 3, 4);
-    delete_free(f, 1);
+    delete_unclaimed(f, 1);
     page(f, store_id_bytes(&marker));
     expect(f, 3, 4);
-    delete_free(f, 4); /* the end moves below the marker's neighbours */
-    delete_free(f, 3);
+    delete_unclaimed(f, 4); /* the end moves below the marker's neighbours */
+    delete_unclaimed(f, 3);
     page(f, store_id_bytes(&marker));
     expect_nothing(f);
     post(f, 1);
@@ -140,7 +140,7 @@ STORE_TEST(the_id_of_a_message_is_a_marker_too)
     post(f, 4);
     page(f, id_of(f, 1));
     expect(f, 2, 3);
-    delete_free(f, 2);
+    delete_unclaimed(f, 2);
     page(f, id_of(f, 2));
     expect(f, 3, 4);
     page(f, id_of(f, 4));

@@ -24,7 +24,7 @@ STORE_TEST(claimed_and_free_messages_are_counted_apart)
     expect_stats(f, 3, 3);
     delete_claimed(f, 1, claim);
     expect_stats(f, 2, 3);
-    delete_free(f, 5);
+    delete_unclaimed(f, 5);
     expect_stats(f, 2, 2);
     release(f, claim);
     expect_stats(f, 0, 4);
@@ -58,8 +58,8 @@ STORE_TEST(a_single_message_is_both_oldest_and_newest)
     struct store_stats now;
 
     post(f, 3);
-    delete_free(f, 1);
-    delete_free(f, 3);
+    delete_unclaimed(f, 1);
+    delete_unclaimed(f, 3);
     now = stats(f);
     ck_assert_uint_eq(now.total, 1);
     ck_assert(id_same(now.oldest.id, f->ids[2]));

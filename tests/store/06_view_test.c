@@ -372,7 +372,7 @@ STORE_TEST_WITH(messages_are_counted_by_their_queue, fixture_open(f, FIXTURE_ENG
     claim = take(f, 3);
     ck_counts(f, 5, 3, 0, 0, 0);
     ck_assert_status(delete_claimed(f, 1, claim), ST_OK);
-    ck_assert_status(delete_free(f, 4), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 4), ST_OK);
     pop(f, 1);
     ck_counts(f, 5, 3, 3, 0, 0);
     release(f, claim);

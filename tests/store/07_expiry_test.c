@@ -53,7 +53,7 @@ START_TEST(each_operation_alone_sees_the_end_of_a_life)
                 get(&f, 1);
                 break;
             case 1:
-                list_free(&f);
+                list_ready(&f);
                 break;
             case 2:
                 pop(&f, 1);
@@ -82,7 +82,7 @@ STORE_TEST(a_claim_holds_until_its_last_millisecond)
     ck_assert_status(query(f, claim), ST_OK);
     ck_assert_int_eq(f->seen.claim_age_s, 59);
     expect_stats(f, 1, 1);
-    ck_assert_status(delete_free(f, 1), ST_CLAIMED);
+    ck_assert_status(delete_unclaimed(f, 1), ST_CLAIMED);
     wait_ms(f, 1);
     expect_stats(f, 0, 2);
     ck_assert_status(query(f, claim), ST_NOT_FOUND);
@@ -107,14 +107,14 @@ claim_is_seen(struct fixture *f, int look, struct store_id claim)
     case 2:
         return delete_claimed(f, 1, claim) == ST_OK;
     case 3:
-        return delete_free(f, 1) == ST_CLAIMED;
+        return delete_unclaimed(f, 1) == ST_CLAIMED;
     case 4:
         get(f, 1);
         return id_same(f->seen.messages[0].claim_id, claim);
     case 5:
         return stats(f).claimed == 1;
     case 6:
-        list_free(f);
+        list_ready(f);
         return f->seen.count == 0;
     case 7:
         take(f, 1);
@@ -149,11 +149,11 @@ STORE_TEST(a_delay_ends_at_its_millisecond)
     ck_assert(id_empty(take(f, 1)));
     pop(f, 1);
     expect_nothing(f);
-    list_free(f);
+    list_ready(f);
     expect_nothing(f);
     expect_there(f, true); /* it counts as free */
     wait_ms(f, 1);
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
     take(f, 1);
     expect(f, 1);
@@ -175,7 +175,7 @@ STORE_TEST(a_message_outlives_its_claim_by_the_grace)
     post_with(f, 60, 0);
     take_for(f, 1, 100, 60);
     wait_ms(f, 100000);
-    expect_there(f, true); /* free again */
+    expect_there(f, true); /* ready again */
     wait_ms(f, 59999);
     expect_there(f, true);
     wait_ms(f, 1);
@@ -216,15 +216,15 @@ STORE_TEST(housekeeping_never_comes_too_early)
     ck_assert(id_empty(take(f, 1)));
     wait_ms(f, 1);
     housekeep_and_audit(f);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
     wait_ms(f, 59999);
     housekeep_and_audit(f);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
     wait_ms(f, 1);
     housekeep_and_audit(f);
-    list_free(f);
+    list_ready(f);
     expect(f, 2);
 }
 

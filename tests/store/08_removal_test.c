@@ -3,7 +3,7 @@
 
 STORE_CASE("purge");
 
-STORE_TEST(a_purge_removes_free_claimed_and_delayed_messages)
+STORE_TEST(a_purge_removes_ready_claimed_and_delayed_messages)
 {
     post(f, 4);
     post_with(f, 300, 60);
@@ -100,12 +100,12 @@ STORE_TEST(a_queue_made_again_knows_nothing_of_the_old_one)
     post(f, 3); /* 4 5 6, in the same places as 1 2 3 */
     get(f, 1, 2, 3);
     expect_nothing(f);
-    ck_assert_status(delete_free(f, 2), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 2), ST_OK);
     ck_assert_status(query(f, claim), ST_NOT_FOUND);
     ck_assert_status(renew(f, claim, 300, 60), ST_NOT_FOUND);
     ck_assert_status(delete_claimed(f, 4, claim), ST_NOT_CLAIMED);
     release(f, claim);
-    list_free(f);
+    list_ready(f);
     expect(f, 4, 5, 6);
 }
 

@@ -9,7 +9,7 @@
 
 STORE_CASE("create");
 
-STORE_TEST(a_claim_takes_the_oldest_free_messages)
+STORE_TEST(a_claim_takes_the_oldest_ready_messages)
 {
     struct store_id claim;
 

@@ -251,7 +251,7 @@ STORE_TEST(a_dead_letter_wakes_no_waiter_of_its_old_queue_twice)
     make_dead_lettering(f, "q", 1, "failed", STORE_UNSET);
     post(f, 1);
     arrive(&p);
-    wear_out(f, 1, 1); /* free, but the next claim moves it away */
+    wear_out(f, 1, 1); /* ready, but the next claim moves it away */
     claim_in_vain(f, &p);
     ck_assert(!called(f, &p));
     post(f, 1);

@@ -91,16 +91,16 @@ STORE_TEST(everything_happens_in_one_step)
     ck_assert_int_eq(f->seen.claim_age_s, 0);
     list_all(f);
     expect(f, 2, 4, 5);
-    list_free(f);
+    list_ready(f);
     expect_nothing(f);
     expect_details(f, 2, "busy", "worker", 10, NULL, -1);
     expect_details(f, 4, NULL, NULL, -1, NULL, -1);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     expect(f, 3);
     expect_details(f, 3, "bad input", "worker", 10, "q", 10);
     use(f, "next");
-    list_free(f);
+    list_ready(f);
     expect(f, 6, 7);
 }
 
@@ -115,7 +115,7 @@ STORE_TEST(an_atomic_finish_of_a_message_that_is_not_held_changes_nothing)
     ck_assert_status(finish(f, &g), ST_NOT_CLAIMED);
     ck_assert(was_held(&g, 0) && was_held(&g, 1) && was_held(&g, 2));
     ck_assert(!was_held(&g, 3));
-    ck_assert_status(delete_free(f, 6), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 6), ST_OK);
     expect_untouched(f, claim);
 }
 
@@ -135,7 +135,7 @@ STORE_TEST(a_finish_that_is_not_atomic_leaves_out_what_is_not_held)
     expect(f, 2, 4, 5, 6);
     expect_details(f, 6, NULL, NULL, -1, NULL, -1);
     use(f, "next");
-    list_free(f);
+    list_ready(f);
     expect(f, 7, 8);
 }
 
@@ -287,15 +287,15 @@ STORE_TEST(a_released_message_is_not_delivered_before_its_delay)
     then_release(&g, 2, 0, NULL);
     then_release(&g, 3, 20, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
-    list_free(f);
+    list_ready(f);
     expect(f, 2);
     get(f, 1);
     ck_assert_int_eq(f->seen.messages[0].delayed_until_ms, START_MS + 10000);
     wait_ms(f, 9999);
-    list_free(f);
+    list_ready(f);
     expect(f, 2);
     wait_ms(f, 1);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
     get(f, 1);
     ck_assert_int_eq(f->seen.messages[0].delayed_until_ms, 0);
@@ -319,10 +319,10 @@ STORE_TEST(a_released_message_returns_to_its_old_place)
     then_release(&g, 1, 0, NULL);
     ck_assert_status(finish(f, &g), ST_OK);
     post(f, 1); /* 6 */
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 4, 5, 6);
     wait_s(f, 30);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 4, 5, 6);
     take(f, 2);
     expect(f, 1, 2);
@@ -340,10 +340,10 @@ STORE_TEST(the_life_of_a_message_does_not_run_during_its_delay)
     get(f, 1);
     ck_assert_int_eq(f->seen.messages[0].expires_ms, START_MS + 700 * 1000);
     wait_s(f, 600);
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
     wait_ms(f, 69999);
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
     wait_ms(f, 1);
     list_all(f);
@@ -363,7 +363,7 @@ STORE_TEST(a_delay_makes_no_life_longer_than_the_longest)
     get(f, 1);
     ck_assert_int_eq(f->seen.messages[0].expires_ms, START_MS + (most_s + 100) * 1000);
     wait_s(f, 43200);
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
 }
 
@@ -381,7 +381,7 @@ STORE_TEST(a_message_expires_within_a_delay_that_is_longer_than_the_longest_life
     wait_s(f, 1);
     ck_assert_uint_eq(stats(f).total, 0);
     wait_s(f, 1000);
-    list_free(f);
+    list_ready(f);
     expect_nothing(f);
 }
 
@@ -449,7 +449,7 @@ STORE_TEST(the_last_reason_stays_and_is_replaced_by_the_next)
     expect_details(f, 1, "second", NULL, 20, NULL, -1);
     release(f, take(f, 1));
     expect_details(f, 1, "second", NULL, 20, NULL, -1);
-    list_free(f);
+    list_ready(f);
     ck_assert(bytes_equal_str(f->seen.messages[0].details->reason, "second"));
     pop(f, 1);
     ck_assert(bytes_equal_str(f->seen.messages[0].details->reason, "second"));
@@ -599,7 +599,7 @@ STORE_TEST(a_queue_may_be_its_own_dead_letter_queue)
     then_dead_letter(&g, 2, NULL);
     then_post(&g, "q", 1);
     ck_assert_status(finish(f, &g), ST_OK);
-    list_free(f);
+    list_ready(f);
     ck_assert_uint_eq(f->seen.count, 4);
     expect_details(f, 1, "once more", "worker", 0, "q", 0);
     expect_details(f, 2, NULL, NULL, -1, "q", 0);
@@ -618,12 +618,12 @@ STORE_TEST(a_finish_may_post_to_the_dead_letter_queue_that_it_makes)
     then_post(&g, "failed", 2); /* 6 7 */
     ck_assert_status(finish(f, &g), ST_OK);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     ck_assert_uint_eq(f->seen.count, 4);
     get(f, 1, 2, 6, 7);
     expect(f, 1, 2, 6, 7);
     post(f, 1); /* 8 */
-    list_free(f);
+    list_ready(f);
     ck_assert(id_same(f->seen.messages[4].id, f->ids[8]));
 }
 
@@ -717,7 +717,7 @@ STORE_TEST(dead_letters_of_a_finish_are_encrypted_if_their_queue_is)
     list_all(f);
     expect(f, 2);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     ck_assert_uint_eq(f->seen.count, 2);
     for (size_t i = 0; i < 2; i++)
         ck_assert(store_is_sealed(f->seen.messages[i].body));
@@ -744,13 +744,13 @@ STORE_TEST(posts_go_to_their_queues_in_order)
     g.drafts[1][0].ttl_s = 100;
     ck_assert_status(finish(f, &g), ST_OK);
     use(f, "next");
-    list_free(f);
+    list_ready(f);
     expect(f, 6, 7, 8, 9);
     use(f, "other");
-    list_free(f);
+    list_ready(f);
     expect_nothing(f);
     wait_s(f, 60);
-    list_free(f);
+    list_ready(f);
     expect(f, 10);
     expect_times(f, 10, 100, 60);
 }
@@ -915,14 +915,14 @@ STORE_TEST(a_finish_survives_a_restart)
     expect(f, 4, 5);
     ck_assert_int_eq(f->seen.claim_ttl_s, 500);
     expect_details(f, 2, "busy", "worker", 0, NULL, -1);
-    list_free(f);
+    list_ready(f);
     expect_nothing(f);
     wait_s(f, 30);
-    list_free(f);
+    list_ready(f);
     expect(f, 2);
     use(f, "failed");
     expect_details(f, 3, "bad input", "worker", 0, "q", 0);
     use(f, "next");
-    list_free(f);
+    list_ready(f);
     expect(f, 6, 7);
 }

@@ -70,7 +70,7 @@ STORE_TEST(a_paused_queue_delivers_nothing)
     ck_assert(take_out(f, 5, NULL));
     expect_nothing(f);
     post(f, 1);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3);
     expect_stats(f, 0, 3);
     pause_queue(f, 0);
@@ -108,9 +108,9 @@ STORE_TEST(work_on_claimed_messages_goes_on_while_the_queue_is_paused)
     then_post(&g, "next", 1);
     ck_assert_status(finish(f, &g), ST_OK);
     release(f, held);
-    list_free(f);
+    list_ready(f);
     expect(f, 3, 4, 5);
-    ck_assert_status(delete_free(f, 4), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 4), ST_OK);
     ck_assert(claim(f, 5, NULL));
     expect_nothing(f);
     pause_queue(f, 0);
@@ -139,7 +139,7 @@ STORE_TEST(a_claim_moves_no_dead_letter_out_of_a_paused_queue)
     wear_out(f, 1, 1);
     pause_queue(f, CLAIMS);
     ck_assert(claim(f, 5, NULL));
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
     pause_queue(f, 0);
     take(f, 5);
@@ -211,12 +211,12 @@ STORE_TEST(a_paused_queue_receives_dead_letters_and_redriven_messages)
     ck_assert_status(finish(f, &g), ST_OK);
     pause_queue(f, BOTH);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
     ck_assert(claim(f, 5, NULL));
     ck_assert_uint_eq(redrive_all(f).moved, 2);
     use(f, "q");
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
 }
 

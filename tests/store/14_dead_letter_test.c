@@ -79,7 +79,7 @@ STORE_TEST(dead_letters_go_to_the_end_of_the_new_queue_in_their_order)
     expect_nothing(f);
     use(f, "failed");
     post(f, 1); /* 6 */
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3, 4, 5, 6);
     take(f, 4);
     expect(f, 1, 2, 3, 4);
@@ -94,7 +94,7 @@ STORE_TEST(moved_messages_do_not_use_up_the_limit)
     take(f, 2);
     expect(f, 5, 6);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3, 4);
 }
 

@@ -4,7 +4,7 @@
 
 STORE_CASE("life after death");
 
-STORE_TEST(a_dead_letter_is_free_and_its_count_starts_again)
+STORE_TEST(a_dead_letter_is_ready_and_its_count_starts_again)
 {
     struct store_id claim;
 
@@ -86,12 +86,12 @@ STORE_TEST(a_dead_letter_is_reached_by_its_old_id_through_the_new_queue_only)
     post(f, 3);
     wear_out(f, 3, 1);
     take(f, 3);
-    ck_assert_status(delete_free(f, 1), ST_OK); /* through q: nothing there */
+    ck_assert_status(delete_unclaimed(f, 1), ST_OK); /* through q: nothing there */
     expect_only_in(f, 1, "failed");
     use(f, "failed");
     get(f, 3, 1, 2);
     expect(f, 3, 1, 2);
-    ck_assert_status(delete_free(f, 1), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 1), ST_OK);
     get(f, 1);
     expect_nothing(f);
     list_all(f);
@@ -212,7 +212,7 @@ STORE_TEST(two_queues_may_be_each_others_dead_letter_queues)
         get(f, 2, 1);
         expect(f, 2, 1);
     }
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
 }
 
@@ -233,7 +233,7 @@ STORE_TEST(a_queue_may_be_its_own_dead_letter_queue)
     take(f, 1);
     expect(f, 1);
     release(f, claim);
-    delete_free(f, 2);
+    delete_unclaimed(f, 2);
     list_all(f);
     expect(f, 3, 1);
 }

@@ -80,7 +80,7 @@ STORE_TEST(each_operation_alone_sees_that_it_has_moved)
             ck_assert_status(query(f, claim), ST_NOT_FOUND);
             break;
         case 5:
-            ck_assert_status(delete_free(f, look + 1), ST_OK);
+            ck_assert_status(delete_unclaimed(f, look + 1), ST_OK);
             break;
         default:
             get(f, look + 1);
@@ -101,10 +101,10 @@ STORE_TEST(the_other_messages_of_the_claim_are_requeued)
     take_for(f, 4, 60, 60);
     expect(f, 1, 2, 3, 4);
     wait_s(f, 60);
-    list_free(f);
+    list_ready(f);
     expect(f, 3, 4);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
 }
 
@@ -119,7 +119,7 @@ STORE_TEST(messages_that_were_deleted_before_do_not_come_back)
     wait_s(f, 60);
     expect_stats(f, 0, 0);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     expect(f, 2);
 }
 
@@ -131,7 +131,7 @@ STORE_TEST(a_message_whose_life_ended_after_its_claim_is_a_dead_letter)
     wait_s(f, 150); /* longer than claim and grace together */
     expect_stats(f, 0, 0);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
 }
 
@@ -283,7 +283,7 @@ STORE_TEST_WITH(an_idle_server_moves_them_on_time, fixture_open(f, FIXTURE_ENGIN
     ck_assert_int_le(store_next_ms(f->store), f->now_ms);
     housekeep(f);
     use(f, "failed"); /* the other queue was not used */
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
 }
 
@@ -295,7 +295,7 @@ expect_moved(struct fixture *f, int64_t after_s, size_t count)
     wait_s(f, after_s);
     housekeep(f);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     ck_assert_uint_eq(f->seen.count, count);
     use(f, "q");
 }
@@ -358,7 +358,7 @@ STORE_TEST_WITH(an_encrypting_dead_letter_queue_gets_sealed_bodies,
     wait_s(f, 60);
     housekeep(f);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     ck_assert_uint_eq(f->seen.count, 3);
     for (size_t i = 0; i < 3; i++)
         ck_assert(store_is_sealed(f->seen.messages[i].body));
@@ -391,7 +391,7 @@ STORE_TEST(a_delay_does_not_hold_back_a_message_without_an_attempt_left)
     g = finish_failed(f, 1, 600, false);
     ck_assert(g.items[0].exhausted);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
 }
 
@@ -427,10 +427,10 @@ STORE_TEST(a_finish_does_all_of_it_in_one_step)
     ck_assert_status(finish(f, &g), ST_OK);
     ck_assert(g.items[1].exhausted && !g.items[2].exhausted && !g.items[3].exhausted);
     ck_assert_uint_ne(g.request.number, 0); /* of message 5 */
-    list_free(f);
+    list_ready(f);
     expect(f, 3);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     ck_assert_uint_eq(f->seen.count, 4);
     expect_details(f, 2, "again", "worker", 0, "q", 0);
     expect_details(f, 4, "hopeless", "worker", 0, "q", 0);
@@ -511,7 +511,7 @@ STORE_TEST(
     post(f, 1);
     id = subscribe(f, "http://a", 6000);
     finish_failed(f, 1, 0, false);
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
     expect_next(f, &d, id, 1);
     delivered(f, &d);

@@ -56,7 +56,7 @@ STORE_TEST(dead_letters_go_back_to_where_they_came_from)
     ck_assert_uint_eq(done.unknown_origin, 0);
     expect_stats(f, 0, 0);
     use(f, "q");
-    list_free(f);
+    list_ready(f);
     expect(f, 4, 1, 2, 3); /* at the end, in their order */
     expect_details(f, 1, "bad", "worker", 0, NULL, -1);
     get(f, 2);
@@ -85,7 +85,7 @@ STORE_TEST(nothing_goes_back_from_a_queue_without_dead_letters)
     ck_assert_uint_eq(done.unknown_origin, 0);
     done = redrive(f, (struct store_redrive){.limit = 3, .to = BYTES_LIT("other")});
     ck_assert_uint_eq(done.moved, 0);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3);
 }
 
@@ -96,7 +96,7 @@ STORE_TEST(dead_letters_go_to_a_queue_that_is_made)
         redrive(f, (struct store_redrive){.limit = 10, .to = BYTES_LIT("fresh")}).moved,
         2);
     use(f, "fresh");
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
     expect_details(f, 1, NULL, NULL, -1, NULL, -1);
     use(f, "q");
@@ -111,7 +111,7 @@ STORE_TEST(an_origin_that_was_deleted_is_made_again)
     use(f, "failed");
     ck_assert_uint_eq(redrive_all(f).moved, 2);
     use(f, "q");
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2);
 }
 
@@ -135,13 +135,13 @@ STORE_TEST(a_limit_takes_the_oldest)
     done = redrive(f, (struct store_redrive){.limit = 2});
     ck_assert_uint_eq(done.moved, 2);
     ck_assert_uint_eq(done.remaining, 3);
-    list_free(f);
+    list_ready(f);
     expect(f, 3, 4, 5);
     done = redrive(f, (struct store_redrive){.limit = 3});
     ck_assert_uint_eq(done.moved, 3);
     ck_assert_uint_eq(done.remaining, 0);
     use(f, "q");
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3, 4, 5);
 }
 
@@ -193,10 +193,10 @@ STORE_TEST(each_goes_to_its_own_origin)
     done = redrive_all(f);
     ck_assert_uint_eq(done.moved, 4);
     use(f, "q");
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 4);
     use(f, "other");
-    list_free(f);
+    list_ready(f);
     expect(f, 2, 3);
 }
 
@@ -211,7 +211,7 @@ STORE_TEST(a_dry_run_changes_nothing)
     done = redrive(
         f, (struct store_redrive){.limit = 2, .dry_run = true, .to = BYTES_LIT("fresh")});
     ck_assert_uint_eq(done.moved, 2);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3);
     expect_details(f, 1, "bad", "worker", 0, "q", 0);
     expect_missing(f, "fresh");
@@ -232,10 +232,10 @@ STORE_TEST(chosen_messages_go_back)
     done = redrive(f, (struct store_redrive){.limit = 9, .ids = ids, .id_count = 5});
     ck_assert_uint_eq(done.moved, 2);
     ck_assert_uint_eq(done.remaining, 2);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 3, 5);
     use(f, "q");
-    list_free(f);
+    list_ready(f);
     expect(f, 4, 2); /* in the order of the list */
     use(f, "failed");
     done = redrive(f, (struct store_redrive){.limit = 9, .ids = ids, .id_count = 0});
@@ -269,7 +269,7 @@ STORE_TEST(claimed_and_delayed_dead_letters_stay)
     done = redrive_all(f);
     ck_assert_uint_eq(done.moved, 2);
     use(f, "q");
-    list_free(f);
+    list_ready(f);
     expect(f, 3, 1, 2);
     expect_details(f, 1, "later", "worker", 0, NULL, -1);
 }
@@ -324,12 +324,12 @@ STORE_TEST(a_message_without_an_origin_stays)
     ck_assert_uint_eq(done.moved, 1);
     ck_assert_uint_eq(done.unknown_origin, 1);
     ck_assert_uint_eq(done.remaining, 1);
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
     done = redrive(f, (struct store_redrive){.limit = 9, .to = BYTES_LIT("q")});
     ck_assert_uint_eq(done.moved, 1);
     use(f, "q");
-    list_free(f);
+    list_ready(f);
     expect(f, 2, 1);
 }
 
@@ -371,10 +371,10 @@ STORE_TEST(a_message_lives_at_least_as_long_as_a_new_one)
     use(f, "q");
     expect_times(f, 2, 3600, 0); /* the default of the server */
     wait_ms(f, 3599999);
-    list_free(f);
+    list_ready(f);
     expect(f, 2);
     wait_ms(f, 1);
-    list_free(f);
+    list_ready(f);
     expect_nothing(f);
 }
 
@@ -437,9 +437,9 @@ STORE_TEST(a_message_comes_back_to_the_queue_that_gave_it_its_id)
     use(f, "q");
     get(f, 1, 2, 3, 4);
     expect(f, 1, 2, 3, 4);
-    ck_assert_status(delete_free(f, 1), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 1), ST_OK);
     post(f, 1); /* 5 */
-    list_free(f);
+    list_ready(f);
     expect(f, 3, 4, 2, 5);
     take(f, 9);
     expect(f, 3, 4, 2, 5);
@@ -461,7 +461,7 @@ STORE_TEST(messages_that_go_back_are_encrypted_if_their_queue_is)
         redrive(f, (struct store_redrive){.limit = 100, .to = BYTES_LIT("secret")}).moved,
         70);
     use(f, "secret");
-    list_free(f);
+    list_ready(f);
     ck_assert_uint_eq(f->seen.count, 70);
     for (int i = 0; i < 70; i++) {
         ck_assert(store_is_sealed(f->seen.messages[i].body));
@@ -506,13 +506,13 @@ STORE_TEST(a_redrive_survives_a_restart)
     make_dead_letters(f, "q", 3, "bad");
     ck_assert_uint_eq(redrive(f, (struct store_redrive){.limit = 2}).moved, 2);
     fixture_restart(f);
-    list_free(f);
+    list_ready(f);
     expect(f, 3);
     expect_details(f, 3, "bad", "worker", 0, "q", 0);
     ck_assert_uint_eq(redrive_all(f).moved, 1);
     fixture_restart(f);
     use(f, "q");
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3);
     expect_details(f, 1, "bad", "worker", 0, NULL, -1);
 }

@@ -34,9 +34,9 @@ STORE_TEST(delivery_never_touches_the_message)
 
     id = subscribe(f, "http://a", 600);
     post(f, 3);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3);
-    ck_assert_status(delete_free(f, 1), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 1), ST_OK);
     pop(f, 1);
     purge(f);
     expect_next(f, &d, id, 1); /* though all of them have gone */

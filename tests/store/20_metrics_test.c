@@ -179,7 +179,7 @@ STORE_TEST(messages_that_workers_finish_do_not_expire)
     post(f, 4);
     claim = take(f, 1);
     ck_assert_status(delete_claimed(f, 1, claim), ST_OK);
-    ck_assert_status(delete_free(f, 2), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 2), ST_OK);
     pop(f, 1);
     purge(f);
     wait_s(f, 4000);
@@ -261,7 +261,7 @@ STORE_TEST_WITH(operations_of_clients_are_counted, fixture_open(f, FIXTURE_ENGIN
     ck_assert_status(renew(f, claim, 300, 60), ST_OK);
     ck_assert_status(delete_claimed(f, 1, claim), ST_OK);
     release(f, claim);
-    ck_assert_status(delete_free(f, 2), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 2), ST_OK);
     pop(f, 2);
     ck_count(f, STORE_COUNT_CLAIMS, 1);
     ck_count(f, STORE_COUNT_CLAIMED, 3);
@@ -318,7 +318,8 @@ STORE_TEST_WITH(a_deletion_that_comes_too_late_is_counted,
 
     post(f, 2);
     claim = take_for(f, 1, 60, 60);
-    ck_assert_status(delete_free(f, 1), ST_CLAIMED); /* by a client that never had it */
+    ck_assert_status(delete_unclaimed(f, 1),
+                     ST_CLAIMED); /* by a client that never had it */
     ck_count(f, STORE_COUNT_LATE_DELETES, 0);
     wait_s(f, 60);
     ck_assert_status(delete_claimed(f, 1, claim), ST_NOT_CLAIMED);
@@ -392,7 +393,7 @@ STORE_TEST_WITH(times_fall_into_the_histograms, fixture_open(f, FIXTURE_ENGINE +
     ck_assert_uint_eq(sum(f, STORE_SPAN_ATTEMPTS), 2 + 1);
     ck_assert_uint_eq(bucket(f, STORE_SPAN_ATTEMPTS, 0), 1);
     ck_assert_uint_eq(bucket(f, STORE_SPAN_ATTEMPTS, 1), 1);
-    ck_assert_status(delete_free(f, 3), ST_OK); /* no worker had it */
+    ck_assert_status(delete_unclaimed(f, 3), ST_OK); /* no worker had it */
     ck_assert_uint_eq(sum(f, STORE_SPAN_ATTEMPTS), 2 + 1);
 }
 

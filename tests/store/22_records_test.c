@@ -185,7 +185,7 @@ STORE_TEST(a_claim_that_was_loaded_finishes_renews_and_releases_with_its_id)
     put_back(f, &set);
     throw_away(&set);
     ck_assert_status(delete_claimed(f, 1, a), ST_OK);
-    ck_assert_status(delete_free(f, 2), ST_CLAIMED);
+    ck_assert_status(delete_unclaimed(f, 2), ST_CLAIMED);
     ck_assert_status(renew(f, b, 300, 60), ST_OK);
     release(f, a);
     c = take(f, 10);
@@ -209,13 +209,13 @@ STORE_TEST(deadlines_that_were_loaded_come_as_before)
     throw_away(&set);
     expect_times(f, 1, 140, 10);
     wait_s(f, 49);
-    list_free(f);
+    list_ready(f);
     expect(f, 3);
     wait_s(f, 1);
-    list_free(f);
+    list_ready(f);
     expect(f, 2, 3);
     wait_s(f, 20);
-    list_free(f);
+    list_ready(f);
     expect(f, 1, 2, 3);
     wait_s(f, 60);
     list_all(f);
@@ -235,7 +235,7 @@ STORE_TEST(claims_that_were_loaded_move_their_dead_letters_without_a_request)
     wait_s(f, 60);
     housekeep(f);
     use(f, "failed");
-    list_free(f);
+    list_ready(f);
     expect(f, 1);
 }
 
@@ -253,7 +253,7 @@ STORE_TEST(changes_made_before_a_load_are_kept)
     for (size_t i = 0; i < set.count; i++)
         ck_assert_status(apply_slice(f, &set.slices[i]), ST_OK);
     throw_away(&set);
-    list_free(f);
+    list_ready(f);
     expect(f, 2);
 }
 

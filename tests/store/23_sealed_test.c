@@ -206,7 +206,7 @@ STORE_TEST(sealed_dead_letter_keeps_its_original_id)
         store_message_get(f->store, STORE_AT(f->now_ms), &f->queue, &id, 1, &f->seen),
         ST_OK);
     EXPECT(f, SEALED("\xce"));
-    ck_assert_status(delete_free(f, 1), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 1), ST_OK);
     expect_stats(f, 0, 0);
 }
 
@@ -287,7 +287,7 @@ delete_and_seal(void *arg, const struct store_queue *queue, struct bytes body, c
     struct fixture *f = arg;
 
     (void)queue;
-    ck_assert_status(delete_free(f, 1), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 1), ST_OK);
     *to++ = STORE_SEALED_MARK;
     memcpy(to, body.data, body.len);
     return ST_OK;

@@ -432,7 +432,7 @@ list_all(struct fixture *f)
 }
 
 void
-list_free(struct fixture *f)
+list_ready(struct fixture *f)
 {
     const struct store_filter filter = {.limit = FIXTURE_MESSAGES};
 
@@ -460,7 +460,7 @@ delete_one(struct fixture *f, int number, struct bytes claim_id)
 }
 
 enum status
-delete_free(struct fixture *f, int number)
+delete_unclaimed(struct fixture *f, int number)
 {
     return delete_one(f, number, BYTES_NONE);
 }

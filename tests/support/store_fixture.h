@@ -145,14 +145,14 @@ void get_numbers(struct fixture *f, const int *numbers, size_t count);
 void list_all(struct fixture *f);
 
 /* Lists as a client does by default: ready messages only. */
-void list_free(struct fixture *f);
+void list_ready(struct fixture *f);
 
 void list(struct fixture *f, const struct store_filter *filter);
 
 void pop(struct fixture *f, size_t limit);
 
 /* Deletes one message without / with a claim id. */
-enum status delete_free(struct fixture *f, int number);
+enum status delete_unclaimed(struct fixture *f, int number);
 enum status delete_claimed(struct fixture *f, int number, struct store_id claim);
 
 /* ------------------------------------------------------------------ claims */
@@ -188,7 +188,7 @@ void expect_stats(struct fixture *f, uint64_t claimed, uint64_t free);
 #define post(f, n)                     FROM_LINE(post(f, n))
 #define post_with(f, ttl, delay)       FROM_LINE(post_with(f, ttl, delay))
 #define list_all(f)                    FROM_LINE(list_all(f))
-#define list_free(f)                   FROM_LINE(list_free(f))
+#define list_ready(f)                  FROM_LINE(list_ready(f))
 #define pop(f, n)                      FROM_LINE(pop(f, n))
 #define take(f, n)                     FROM_LINE(take(f, n))
 #define take_for(f, n, ttl, grace)     FROM_LINE(take_for(f, n, ttl, grace))
@@ -202,7 +202,7 @@ void expect_stats(struct fixture *f, uint64_t claimed, uint64_t free);
 #define pause_queue(f, paused)         FROM_LINE(pause_queue(f, paused))
 #define delete_queue(f)                FROM_LINE(delete_queue(f))
 #define purge(f)                       FROM_LINE(purge(f))
-#define delete_free(f, n)              FROM_LINE(delete_free(f, n))
+#define delete_unclaimed(f, n)         FROM_LINE(delete_unclaimed(f, n))
 #define delete_claimed(f, n, claim)    FROM_LINE(delete_claimed(f, n, claim))
 #endif
 

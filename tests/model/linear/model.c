@@ -85,7 +85,7 @@ is_listed(const struct model *m, size_t at, const struct operation *op)
     return op->include_claimed || m->holder[at] == 0;
 }
 
-/* The free message behind so many others, or m->count. */
+/* The ready message behind so many others, or m->count. */
 static size_t
 free_behind(const struct model *m, size_t others)
 {
@@ -345,7 +345,7 @@ model_step(struct model *m, const struct operation *op, struct reserved reserved
     }
 }
 
-/* Takes the first `limit` that are free. */
+/* Takes the first `limit` that are ready. */
 static void
 response_forget(const struct model *m, struct operation *op)
 {

@@ -14,7 +14,7 @@ struct model {
     bool paused;                      /* claims are */
     uint8_t unused[6];                /* no holes: states are compared as bytes */
     uint8_t message[LINEAR_MESSAGES]; /* oldest first */
-    uint8_t holder[LINEAR_MESSAGES];  /* the claim that holds it, 0: free */
+    uint8_t holder[LINEAR_MESSAGES];  /* the claim that holds it, 0: ready */
 };
 
 /*

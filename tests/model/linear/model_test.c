@@ -124,7 +124,7 @@ ask_delete(struct play *p, struct operation *op)
         return false;
     if (random_chance(&p->random, 70))
         op->claim = some_claim(p);
-    st = op->claim == 0 ? delete_free(&p->f, op->message)
+    st = op->claim == 0 ? delete_unclaimed(&p->f, op->message)
                         : delete_claimed(&p->f, op->message, p->claims[op->claim]);
     op->code = st == ST_CLAIMED ? 403 : st == ST_NOT_CLAIMED ? 400 : 204;
     return true;

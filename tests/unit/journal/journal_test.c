@@ -133,7 +133,7 @@ WORLD_TEST(committed_changes_are_recovered)
     ck_assert_status(query(&w->f, claim), ST_OK);
     expect(&w->f, 2);
     wait_s(&w->f, 301);
-    list_free(&w->f);
+    list_ready(&w->f);
     expect(&w->f, 2, 3);
 }
 
@@ -323,7 +323,7 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
     do {
         w.f.posted = 1;
         post(&w.f, 1);
-        ck_assert_status(delete_free(&w.f, 2), ST_OK);
+        ck_assert_status(delete_unclaimed(&w.f, 2), ST_OK);
         commit_all(&w);
         journal_metrics(w.journal, &metrics);
     } while (metrics.segments < 3);
@@ -438,7 +438,7 @@ WORLD_TEST(an_old_message_holds_no_old_segments)
     for (int i = 0; i < 20000; i++) {
         w->f.posted = 1; /* the fixture has space for so many only */
         post(&w->f, 1);
-        ck_assert_status(delete_free(&w->f, 2), ST_OK);
+        ck_assert_status(delete_unclaimed(&w->f, 2), ST_OK);
         if (i % 5 == 0)
             commit_all(w);
         journal_metrics(w->journal, &metrics);
@@ -566,10 +566,10 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     ck_assert_status(st, ST_FULL);
     ck_assert_uint_eq(w.failures, 0);
     ck_assert_status(store_apply(w.f.store, &op, &w.f.queue, &record, 1), ST_FULL);
-    ck_assert_status(delete_free(&w.f, 1), ST_OK); /* deletions go on */
+    ck_assert_status(delete_unclaimed(&w.f, 1), ST_OK); /* deletions go on */
     commit_all(&w);
     sim_disk_set_space(w.disk, SIM_NO_LIMIT);
-    ck_assert_status(delete_free(&w.f, 1), ST_OK);
+    ck_assert_status(delete_unclaimed(&w.f, 1), ST_OK);
     (void)store_queue_purge(w.f.store, &op, &w.f.queue, STORE_PURGE_MESSAGES);
     commit_all(&w);
     ck_assert_status(store_message_post(w.f.store, &op, &w.f.queue, &one, &id), ST_OK);
@@ -766,7 +766,7 @@ START_TEST(a_group_is_in_one_frame)
         ck_assert_status(cut(&w), ST_OK);
         ck_assert_status(query(&w.f, g.claim), ST_OK);
         expect(&w.f, 3);
-        list_free(&w.f);
+        list_ready(&w.f);
         expect_nothing(&w.f);
         expect_details(&w.f, 2, reason, "worker", 0, NULL, -1);
         close_world(&w);

@@ -320,7 +320,7 @@ START_TEST(messages_are_there_in_their_order_with_their_ids)
     expect_bodies("2 4 6 7 19");
     ck_assert_str_eq(first_seen()->id.text, id_of_2);
     ck_assert_int_eq(first_seen()->age_s, 800);
-    list_free(&r.f);
+    list_ready(&r.f);
     expect_bodies("7 19");
     ck_assert_ptr_nonnull(first_seen()->checksum);
     ck_assert_int_eq(first_seen()->checksum->digest[15], 16);
@@ -367,7 +367,7 @@ START_TEST(a_renewed_claim_holds_on_until_its_end)
     ck_assert_str_eq(first_seen()->claim_id.text, renewed_claim);
     wait_s(&r.f, 4060 - 800);
     ck_assert_status(query(&r.f, claim), ST_NOT_FOUND);
-    list_free(&r.f);
+    list_ready(&r.f);
     expect_bodies("2 6");
 }
 
@@ -401,24 +401,24 @@ START_TEST(a_delay_ends_when_it_would_have)
 {
     use(&r.f, "jobs");
     wait_ms(&r.f, 100 * SECOND_MS - 1);
-    list_free(&r.f);
+    list_ready(&r.f);
     expect_bodies("7 19");
     wait_ms(&r.f, 1);
-    list_free(&r.f);
+    list_ready(&r.f);
     expect_bodies("6 7 19");
 }
 
 START_TEST(a_claim_that_ended_meanwhile_is_over)
 {
     use(&r.f, "strict");
-    list_free(&r.f);
+    list_ready(&r.f);
     expect_bodies(""); /* 13 was on its last attempt, and is in "letters" */
 }
 
 START_TEST(dead_letters_have_moved_with_their_ids)
 {
     use(&r.f, "letters");
-    list_free(&r.f);
+    list_ready(&r.f);
     expect_bodies("12 20 13"); /* 20 came from a queue in memory, and was kept */
     ck_assert_str_eq(first_seen()->id.text, id_of_12);
     ck_assert_int_eq(first_seen()->ttl_s, 86400);
@@ -499,6 +499,6 @@ START_TEST(a_recovered_journal_can_be_compacted_and_recovered_again)
     ck_assert_status(query(&r.f, text_id(renewed_claim)), ST_OK);
     expect_bodies("2");
     use(&r.f, "letters");
-    list_free(&r.f);
+    list_ready(&r.f);
     expect_bodies("12 20 13");
 }

@@ -233,5 +233,5 @@ STORE_TEST_WITH(details_that_an_older_version_has_left_out_are_none,
     ck_assert_ptr_nonnull(batch.messages[1].details);
     ck_assert(bytes_equal_str(batch.messages[1].details->origin, "q"));
     store_batch_release(&batch);
-    ck_assert_status(delete_free(f, 1), ST_OK);
+    ck_assert_status(delete_unclaimed(f, 1), ST_OK);
 }
