@@ -131,12 +131,19 @@ START_TEST(the_digest_is_that_of_the_standard)
 START_TEST(tokens_are_long_and_never_the_same)
 {
     char one[TOKEN_TEXT_LEN + 1], other[TOKEN_TEXT_LEN + 1];
-    struct entropy entropy;
+    char expected[2 * TOKEN_SECRET_BYTES + 1];
+    uint8_t secret[TOKEN_SECRET_BYTES];
+    struct entropy entropy, same;
 
     entropy_init_seeded(&entropy, 1);
+    entropy_init_seeded(&same, 1);
     ck_assert_int_eq(entropy_reserve(&entropy, 2 * TOKEN_SECRET_BYTES), ST_OK);
+    ck_assert_int_eq(entropy_reserve(&same, TOKEN_SECRET_BYTES), ST_OK);
     token_make(&entropy, one);
     token_make(&entropy, other);
+    entropy_take(&same, secret, sizeof(secret));
+    *hex_write_bytes(expected, bytes_of((const char *)secret, sizeof(secret))) = '\0';
+    ck_assert_str_eq(one + strlen(TOKEN_PREFIX), expected); /* all bytes are random */
     ck_assert_uint_eq(strlen(one), TOKEN_TEXT_LEN);
     ck_assert_int_eq(strncmp(one, TOKEN_PREFIX, strlen(TOKEN_PREFIX)), 0);
     ck_assert_uint_eq(strspn(one + strlen(TOKEN_PREFIX), "0123456789abcdef"), 64);
