@@ -52,11 +52,12 @@ class Daemon:
 
     def __init__(self, program, *options, listen="127.0.0.1:0", env=None, **popen):
         command = [program, *options]
+        options_of_asan = os.environ.get("ASAN_OPTIONS", "detect_leaks=1")
         if listen is not None:
             command += ["--listen", listen]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True,
-                                        env={**(env or environment()), "ASAN_OPTIONS": "detect_leaks=1"},
+                                        env={**(env or environment()), "ASAN_OPTIONS": options_of_asan},
                                         **popen)
         self.started()
         self.ready = self.process.stdout.readline()
