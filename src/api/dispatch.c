@@ -360,6 +360,8 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
         if (req->progress.kept == kept) /* else the slice leaves its memory to the next */
             arena_rewind(req->arena, mark);
         buf_reset(&res->body, st == ST_AGAIN ? SIZE_MAX : 0);
+        if (st == ST_AGAIN && ctx->op.loads)
+            return API_LOAD;
         return st == ST_AGAIN ? API_AGAIN : API_WAIT;
     }
     api->steps->stop_waiting(api, req);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <time.h>
 
+enum { SECOND_NS = 1000000000 };
+
 /* Its address identifies the thread. It has no value. */
 static _Thread_local char self;
 
@@ -42,13 +44,18 @@ lock_release(struct lock *l)
 }
 
 bool
-lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds)
+lock_wait_ms(struct lock *l, pthread_cond_t *signal, int64_t ms)
 {
     struct timespec until;
     int failed;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail */
-    until.tv_sec += (time_t)seconds;
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000 * 1000000);
+    if (until.tv_nsec >= SECOND_NS) {
+        until.tv_nsec -= SECOND_NS;
+        until.tv_sec++;
+    }
     lock_assert_held(l);
     atomic_store_explicit(&l->holder, NULL, memory_order_relaxed);
     failed = pthread_cond_timedwait(signal, &l->mutex, &until);

@@ -293,8 +293,9 @@ seqmap_remove(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq)
     return item;
 }
 
+/* The leaf that covers seq, NULL if there is none. */
 static struct seqmap_node *
-find_leaf(const struct seqmap *map, uint64_t seq)
+leaf_of(const struct seqmap *map, uint64_t seq)
 {
     struct seqmap_node *node = map->root;
 
@@ -307,7 +308,25 @@ find_leaf(const struct seqmap *map, uint64_t seq)
             return NULL;
         node = node->child[index];
     }
-    return (node->live & bit_of(child_index(seq, 1))) != 0 ? node : NULL;
+    return node;
+}
+
+static struct seqmap_node *
+find_leaf(const struct seqmap *map, uint64_t seq)
+{
+    struct seqmap_node *leaf = leaf_of(map, seq);
+
+    return leaf != NULL && (leaf->live & bit_of(child_index(seq, 1))) != 0 ? leaf : NULL;
+}
+
+void
+seqmap_bits(const struct seqmap *map, uint64_t first, uint64_t *live, uint64_t *ready)
+{
+    const struct seqmap_node *leaf = leaf_of(map, first);
+
+    ENSURE(first % FANOUT == 0);
+    *live = leaf == NULL ? 0 : leaf->live;
+    *ready = leaf == NULL ? 0 : leaf->ready;
 }
 
 void *

@@ -17,12 +17,14 @@ backlog_new(struct mem *mem, struct tally *tally)
 void
 tally_backlog(struct tally *t, const struct backlog *b, size_t times)
 {
-    t->messages += times * b->messages.live;
+    t->messages += times * backlog_live(b);
     t->claimed += times * b->claimed;
     t->delayed += times * backlog_delayed(b);
     t->dead_letters += times * b->dead_letters;
     t->claims += times * b->claims.live;
     t->bytes += times * b->bytes;
+    t->unloaded += times * b->unloaded;
+    t->unloaded_bytes += times * b->unloaded_bytes;
 }
 
 void
@@ -36,7 +38,8 @@ backlog_count_in(struct backlog *b, struct tally *tally)
 void
 backlog_free(struct mem *mem, struct backlog *b)
 {
-    ENSURE(b->messages.live == 0 && b->claims.live == 0 && b->originals.count == 0);
+    ENSURE(b->messages.live == 0 && b->claims.live == 0 && b->originals.count == 0 &&
+           b->runs.live == 0);
     hashmap_fini(&b->originals);
     mem_free(mem, b);
 }
@@ -60,6 +63,118 @@ backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
     b->bytes += m->body_len;
     b->sealed += store_is_sealed(message_body(m));
     seqmap_insert(&b->messages, pool, m->seq, m, !m->delayed);
+}
+
+void
+backlog_load(struct backlog *b, struct seqmap_pool *pool, struct message *m)
+{
+    ENSURE(m->backlog == NULL && m->claim == NULL && !m->delayed);
+    m->backlog = b;
+    seqmap_insert(&b->messages, pool, m->seq, m, true);
+}
+
+void
+backlog_unload(struct backlog *b, struct seqmap_pool *pool, struct message *m)
+{
+    const void *item = seqmap_remove(&b->messages, pool, m->seq);
+
+    ENSURE(item == m && m->backlog == b && m->claim == NULL && !m->delayed);
+    m->backlog = NULL;
+}
+
+void
+backlog_exchange(struct backlog *b, struct seqmap_pool *pool, struct message *m,
+                 struct message *fresh)
+{
+    const bool ready = seqmap_is_ready(&b->messages, m->seq);
+    const void *item = seqmap_remove(&b->messages, pool, m->seq);
+
+    ENSURE(item == m && m->backlog == b && m->body_len == fresh->body_len);
+    fresh->seq = m->seq;
+    fresh->backlog = b;
+    fresh->claim = m->claim;
+    fresh->extra = m->extra;
+    if (fresh->extra != NULL)
+        fresh->extra->message = fresh;
+    fresh->expires_ms = m->expires_ms;
+    fresh->claim_count = m->claim_count;
+    fresh->delayed = m->delayed;
+    fresh->due.due_ms = m->due.due_ms;
+    m->backlog = NULL;
+    m->claim = NULL;
+    m->extra = NULL;
+    seqmap_insert(&b->messages, pool, fresh->seq, fresh, ready);
+}
+
+/* Notes that a message differs from what its body file has. */
+static void
+mark_changed(const struct backlog *b, uint64_t seq)
+{
+    struct run *r = backlog_run(b, seq);
+
+    if (r != NULL)
+        r->changed |= r->stored & run_bit(seq);
+}
+
+uint64_t
+backlog_next_unloaded(const struct backlog *b, uint64_t from)
+{
+    uint64_t block = from / RUN_MESSAGES;
+    const struct run *r = seqmap_next_ready(&b->runs, &block);
+    uint64_t bits;
+
+    if (r == NULL)
+        return RUN_NONE;
+    bits = r->unloaded;
+    if (from > r->first)
+        bits &= ~UINT64_C(0) << (from - r->first);
+    if (bits == 0) { /* all of them are in front of `from` */
+        block++;
+        r = seqmap_next_ready(&b->runs, &block);
+        bits = r == NULL ? 0 : r->unloaded;
+    }
+    return bits == 0 ? RUN_NONE : r->first + run_lowest(bits);
+}
+
+uint64_t
+backlog_next_ready(const struct backlog *b, uint64_t from)
+{
+    const uint64_t unloaded =
+        b->unloaded == 0 ? RUN_NONE : backlog_next_unloaded(b, from);
+    uint64_t here = from;
+
+    return seqmap_next_ready(&b->messages, &here) != NULL && here < unloaded ? here
+                                                                             : unloaded;
+}
+
+/* Changes the sums of unloaded messages: of + 1 or - 1 times these. */
+static void
+count_unloaded(struct run *r, uint64_t bits, size_t times)
+{
+    struct backlog *b = r->backlog;
+    const uint64_t bytes = run_bytes(r, bits);
+
+    b->unloaded += times * run_count(bits);
+    b->tally->unloaded += times * run_count(bits);
+    b->unloaded_bytes += times * bytes;
+    b->tally->unloaded_bytes += times * bytes;
+    seqmap_set_ready(&b->runs, r->first / RUN_MESSAGES, r->unloaded != 0);
+}
+
+void
+backlog_count_loaded(struct run *r, uint64_t bits)
+{
+    ENSURE((bits & ~r->unloaded) == 0);
+    r->unloaded &= ~bits;
+    count_unloaded(r, bits, SIZE_MAX);
+}
+
+void
+backlog_count_unloaded(struct run *r, uint64_t bits)
+{
+    ENSURE((bits & ~r->stored) == 0 && (bits & (r->unloaded | r->changed)) == 0);
+    r->unloaded |= bits;
+    count_unloaded(r, bits, 1);
 }
 
 static void
@@ -105,6 +220,7 @@ void
 backlog_claim_message(struct backlog *b, struct message *m, struct claim *c)
 {
     ENSURE(m->backlog == b && m->claim == NULL && !m->delayed);
+    mark_changed(b, m->seq);
     m->claim = c;
     b->claimed++;
     b->tally->claimed++;
@@ -133,6 +249,7 @@ void
 backlog_delay(struct backlog *b, struct message *m)
 {
     ENSURE(m->backlog == b && !m->delayed && m->claim == NULL);
+    mark_changed(b, m->seq);
     m->delayed = true;
     b->tally->delayed++;
     seqmap_set_ready(&b->messages, m->seq, false);
@@ -180,20 +297,49 @@ backlog_set_details(struct backlog *b, struct mem *mem, struct message *m,
                     struct details *details)
 {
     ENSURE(m->backlog == b);
+    mark_changed(b, m->seq);
     count_dead_letter(b, m, SIZE_MAX);
     message_set_details(mem, m, details);
     count_dead_letter(b, m, 1);
+}
+
+static bool
+runs_audit(const struct backlog *b, size_t *unloaded, size_t *sealed)
+{
+    const struct run *r;
+
+    if (!seqmap_audit(&b->runs))
+        return false;
+    for (uint64_t at = 0; (r = seqmap_next_live(&b->runs, &at)) != NULL; at++) {
+        if (r->first != at * RUN_MESSAGES || r->backlog != b || r->stored == 0 ||
+            (r->unloaded & ~r->stored) != 0 || (r->changed & ~r->stored) != 0 ||
+            (r->changed & r->unloaded) != 0 ||
+            deadline_armed(&r->due) != (r->unloaded != 0))
+            return false;
+        for (uint64_t rest = r->stored; rest != 0; rest &= rest - 1) {
+            const uint64_t seq = r->first + run_lowest(rest);
+            const bool here = seqmap_find(&b->messages, seq) != NULL;
+
+            if (here == ((r->unloaded & run_bit(seq)) != 0))
+                return false;
+        }
+        *unloaded += run_count(r->unloaded);
+        *sealed += run_count(r->unloaded & r->sealed);
+    }
+    return true;
 }
 
 bool
 backlog_audit(const struct backlog *b)
 {
     size_t live = 0, claimed = 0, original = 0, dead_letters = 0, sealed = 0;
+    size_t unloaded = 0;
     uint64_t seq = 0;
     struct message *m;
 
     if (!seqmap_audit(&b->messages) || !hashmap_audit(&b->originals) ||
-        !seqmap_audit(&b->claims) || b->claims.ready != 0)
+        !seqmap_audit(&b->claims) || b->claims.ready != 0 ||
+        !runs_audit(b, &unloaded, &sealed))
         return false;
     while ((m = seqmap_next_live(&b->messages, &seq)) != NULL) {
         bool ready = m->claim == NULL && !m->delayed;
@@ -217,5 +363,5 @@ backlog_audit(const struct backlog *b)
     }
     return live == b->messages.live && claimed == b->claimed &&
            original == b->originals.count && dead_letters == b->dead_letters &&
-           sealed == b->sealed;
+           sealed == b->sealed && unloaded == b->unloaded;
 }

@@ -12,6 +12,7 @@
  *   - `claimed` counts the messages with a claim
  *   - a message has an original id exactly if it is in `originals` under that id
  *   - `dead_letters` counts the dead letters
+ *   - a message is in `messages`, or unloaded in one of `runs`
  *
  *   Threads  the lock of the shard
  */
@@ -21,6 +22,7 @@
 #include "claimd/ds/hashmap.h"
 #include "claimd/ds/seqmap.h"
 #include "engine/message.h"
+#include "engine/run.h"
 
 struct queue;
 struct claim;
@@ -37,7 +39,9 @@ raise_number(uint64_t *number, uint64_t least)
 struct tally {
     size_t messages, claimed, delayed, dead_letters;
     size_t claims;
-    uint64_t bytes; /* of bodies */
+    uint64_t bytes;          /* of bodies */
+    size_t unloaded;         /* messages that are in a body file only, and */
+    uint64_t unloaded_bytes; /* of their bodies; both are part of the above */
 };
 
 struct backlog {
@@ -45,6 +49,13 @@ struct backlog {
     struct tally *tally;    /* borrowed: a sum of the shard that counts it */
     struct seqmap messages; /* number -> struct message, owned */
     struct seqmap claims; /* number -> struct claim, owned; the ready bits are not used */
+    /* Number / 64 -> struct run, owned; ready: has unloaded messages. */
+    struct seqmap runs;
+    size_t unloaded;         /* messages that are in a body file only (run.h), */
+    uint64_t unloaded_bytes; /* of their bodies, */
+    uint64_t unload_at;      /* where the search for messages to unload continues, */
+    struct list unload_link; /* in the shard's long_backlogs, */
+    int64_t unload_ms;       /* and when it begins again */
     size_t claimed;
     size_t dead_letters;
     size_t sealed;            /* messages with an encrypted body */
@@ -86,6 +97,19 @@ void backlog_end_delay(struct backlog *b, struct message *m);
 /* Marks a ready message as delayed. The caller arms m->due. */
 void backlog_delay(struct backlog *b, struct message *m);
 
+/* Number of messages, and of ready ones, in memory or not. */
+static inline size_t
+backlog_live(const struct backlog *b)
+{
+    return b->messages.live + b->unloaded;
+}
+
+static inline size_t
+backlog_ready(const struct backlog *b)
+{
+    return b->messages.ready + b->unloaded;
+}
+
 /* Number of delayed messages. */
 static inline size_t
 backlog_delayed(const struct backlog *b)
@@ -93,7 +117,17 @@ backlog_delayed(const struct backlog *b)
     return b->messages.live - b->messages.ready - b->claimed;
 }
 
-/* The message with this id in a queue with this tag; NULL if there is none. */
+/* Puts a message that the backlog counts back into memory, or takes it out. It is
+ * ready. */
+void backlog_load(struct backlog *b, struct seqmap_pool *pool, struct message *m);
+void backlog_unload(struct backlog *b, struct seqmap_pool *pool, struct message *m);
+
+/* Replaces a message by another one with the same number and a body of the same length.
+ * The backlog's pin goes to `fresh`. */
+void backlog_exchange(struct backlog *b, struct seqmap_pool *pool, struct message *m,
+                      struct message *fresh);
+
+/* The message in memory with this id in a queue with this tag; NULL if there is none. */
 struct message *backlog_find(const struct backlog *b, uint32_t tag, struct ident id);
 
 /* Adds m's original id. The caller has reserved an entry of `originals`. */
@@ -103,6 +137,40 @@ void backlog_add_original(struct backlog *b, struct message *m);
  * pin. */
 void backlog_set_details(struct backlog *b, struct mem *mem, struct message *m,
                          struct details *details);
+
+/* The run with this number; NULL: there is none. */
+static inline struct run *
+backlog_run(const struct backlog *b, uint64_t seq)
+{
+    return b->runs.live == 0 ? NULL : seqmap_find(&b->runs, seq / RUN_MESSAGES);
+}
+
+/* The first unloaded message from number `from` on; RUN_NONE: there is none. */
+uint64_t backlog_next_unloaded(const struct backlog *b, uint64_t from);
+
+/* The first ready message from number `from` on, in memory or not; RUN_NONE: none. */
+uint64_t backlog_next_ready(const struct backlog *b, uint64_t from);
+
+static inline bool
+backlog_is_unloaded(const struct backlog *b, uint64_t seq)
+{
+    const struct run *r = backlog_run(b, seq);
+
+    return r != NULL && (r->unloaded & run_bit(seq)) != 0;
+}
+
+/* True if a RUN says all about a message in memory: a checkpoint need not repeat it. */
+static inline bool
+backlog_is_stored(const struct backlog *b, uint64_t seq)
+{
+    const struct run *r = backlog_run(b, seq);
+
+    return r != NULL && (r->stored & ~r->changed & run_bit(seq)) != 0;
+}
+
+/* Count messages of a run as being in memory, or as unloaded. They are ready. */
+void backlog_count_loaded(struct run *r, uint64_t bits);
+void backlog_count_unloaded(struct run *r, uint64_t bits);
 
 static inline void
 backlog_add_claim(struct backlog *b, struct seqmap_pool *pool, uint64_t number,

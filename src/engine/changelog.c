@@ -152,6 +152,10 @@ next_in_row(struct store_change *change, struct store_message_record *out)
     if (change->count == 0)
         return false;
     m = seqmap_next_live(&q->backlog->messages, &change->at);
+    while (change->kind == STORE_CHANGE_STATE && backlog_is_stored(q->backlog, m->seq)) {
+        change->at++;
+        m = seqmap_next_live(&q->backlog->messages, &change->at);
+    }
     change->at++;
     change->count--;
     changelog_message(m, q->tag, out);
@@ -231,6 +235,30 @@ next_in_array(struct store_change *change, struct store_message_record *out)
         out->old_number = old_numbers[change->at];
     change->at++;
     return true;
+}
+
+void
+changelog_run(struct queue *q, const struct run *r, int64_t now_ms)
+{
+    struct store_change change =
+        change_of(q, STORE_CHANGE_RUN, now_ms, next_none, 0, NULL);
+    struct store_outline packed[RUN_MESSAGES];
+    struct store_run_record record;
+
+    if (!has_log(q->shard->core))
+        return;
+    run_record(r, packed, &record);
+    change.run = &record;
+    append_change(q, &change);
+}
+
+void
+changelog_run_expired(struct queue *q, int64_t now_ms)
+{
+    struct store_change change =
+        change_of(q, STORE_CHANGE_EXPIRED, now_ms, next_none, 0, NULL);
+
+    append_change(q, &change);
 }
 
 void

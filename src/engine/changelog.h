@@ -56,7 +56,8 @@ void changelog_message(const struct message *m, uint32_t tag,
 /* QUEUE, META, QUEUE_GONE, PURGE, UNSUBSCRIBED. Does nothing without a log. */
 void changelog_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms);
 
-/* POST, STATE: `count` messages from number `first` on. */
+/* POST, STATE: `count` messages from number `first` on; STATE: without those of which a
+ * RUN says all (backlog_is_stored()). */
 void changelog_row(struct queue *q, enum store_change_kind kind, uint64_t first,
                    size_t count, int64_t now_ms);
 
@@ -76,6 +77,13 @@ void changelog_delete(struct queue *q, const struct list *messages, size_t count
 /* CLAIM, RENEW, RELEASE, CLAIM_OVER: a claim with the messages that it holds. */
 void changelog_claim(struct queue *q, enum store_change_kind kind, const struct claim *c,
                      int64_t now_ms);
+
+/* RUN: with the messages that are stored. Reserved: 8 bytes for each. */
+struct run;
+void changelog_run(struct queue *q, const struct run *r, int64_t now_ms);
+
+/* EXPIRED: of unloaded messages, which are not read for it. */
+void changelog_run_expired(struct queue *q, int64_t now_ms);
 
 /* EXPIRED, DELAY_OVER. */
 void changelog_single(struct queue *q, enum store_change_kind kind, struct message *m,

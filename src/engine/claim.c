@@ -57,8 +57,10 @@ void
 claim_end(struct shard *sh, struct claim *c)
 {
     lock_assert_held(&sh->lock);
-    if (c->held > 0 && c->backlog->queue != NULL)
+    if (c->held > 0 && c->backlog->queue != NULL) {
         queue_wake_waiters(c->backlog->queue);
+        shard_consider_unload(sh, c->backlog);
+    }
     for (uint64_t i = 0; c->held > 0; c->held--) {
         struct message *m = claim_next(c, &i);
 

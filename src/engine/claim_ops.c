@@ -24,6 +24,7 @@
 #include "claimd/base/sometimes.h"
 #include "engine/dead_letter.h"
 #include "engine/keyed.h"
+#include "engine/run_load.h"
 #include "engine/txn.h"
 
 /* A claim is allocated before the lock is taken, for few messages at first, since most
@@ -139,6 +140,7 @@ deliver_messages(struct txn *t, const struct store_terms *own, size_t count,
         batch_add(&build->batch, m, q->tag, t->now_ms);
     }
     ENSURE(c->held == build->batch.count);
+    load_ahead(t->shard, q->backlog);
     txn_stop_waiting(t);
     if (has_log(&t->engine->core))
         changelog_claim(q, STORE_CHANGE_CLAIM, c, t->now_ms);
@@ -215,9 +217,12 @@ make_claim(struct txn *t, const struct store_terms *terms, size_t limit,
            struct claim_build *build, struct keyed *key)
 {
     const size_t available = min_size(txn_available(t), limit);
-    const size_t count = count_before_dead_letter(t, available);
-    enum status st;
+    enum status st = available == 0 ? ST_OK : txn_load_ready(t, available);
+    size_t count;
 
+    if (st != ST_OK)
+        return st;
+    count = count_before_dead_letter(t, available);
     build->meets_dead_letter = count < available && !build->is_blocked;
     build->needed = count;
     if (build->meets_dead_letter || count > build->capacity)

@@ -2,6 +2,15 @@
 #include "claimd/ds/wheel.h"
 #include "engine/ident.h"
 
+static const struct unload_limits unload_usual = {.backlog_least = 256,
+                                                  .run_least = 8,
+                                                  .window_messages = 4096,
+                                                  .window_bytes = 4 << 20,
+                                                  .pressed_messages = 64,
+                                                  .keep_bytes = 16 << 20};
+static const struct unload_limits unload_all = {
+    .backlog_least = 1, .run_least = 1, .newest = true};
+
 enum status
 core_init(struct core *core, const struct engine_config *config)
 {
@@ -23,6 +32,7 @@ core_init(struct core *core, const struct engine_config *config)
                           .key = {words[0], words[1]},
                           .config = *config,
                           .tag_start = words[4] >> 32};
+    core->unload = config->unload_all ? unload_all : unload_usual;
     atomic_init(&core->next_ms, WHEEL_NEVER);
     atomic_init(&core->tags_used, 0);
     atomic_init(&core->fence, 0);

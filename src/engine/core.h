@@ -14,6 +14,18 @@
 
 #include <stdatomic.h>
 
+/* Limits of run_unload.c. */
+struct unload_limits {
+    size_t backlog_least; /* messages of a backlog in memory, to be searched */
+    size_t run_least;     /* messages of a run, to be worth its memory */
+    /* These stay in memory at the head of a queue, or as many as. */
+    size_t window_messages;
+    size_t window_bytes;     /* have so many bytes */
+    size_t pressed_messages; /* the same if memory is short */
+    uint64_t keep_bytes; /* loaded messages stay until so many more bytes were loaded */
+    bool newest;         /* also the newest numbers, of which more will come */
+};
+
 struct core {
     struct mem *mem;                   /* borrowed */
     struct store_log *log;             /* borrowed; NULL: none */
@@ -22,6 +34,7 @@ struct core {
     struct directory directory;
     struct project_limits limits;
     struct metrics_slots metrics_slots;
+    struct unload_limits unload;
     struct engine_config config;                        /* as given */
     _Atomic(struct store_listener *) delivery_listener; /* borrowed; NULL: none */
     _Atomic bool delivery_notified; /* since it last found nothing due */

@@ -33,6 +33,7 @@
 #include "engine/dead_letter.h"
 #include "claimd/base/sometimes.h"
 #include "engine/claim.h"
+#include "engine/run_load.h"
 
 /* Slices after which a claim returns ST_AGAIN, so that other requests of the thread
  * run. */
@@ -93,14 +94,39 @@ find_dead_letter_queue(struct move_pair *pair)
     return limits_claims(pair->from.queue);
 }
 
+/* Loads the messages behind the dead letters in a row from number seq on, if they may be
+ * dead letters, too: if they were claimed before. ST_OK: there are none. ST_AGAIN,
+ * ST_NO_MEMORY. */
+static enum status
+load_row(struct txn *t, uint64_t seq)
+{
+    const struct backlog *b = t->queue->backlog;
+    const uint64_t unloaded = backlog_next_unloaded(b, seq);
+
+    for (int i = 0; unloaded != RUN_NONE && i < MOVE_SLICE; i++, seq++) {
+        const struct message *m = seqmap_next_ready(&b->messages, &seq);
+
+        if (m == NULL || seq > unloaded)
+            return (backlog_run(b, unloaded)->unread & run_bit(unloaded)) != 0
+                       ? ST_OK
+                       : txn_load_from(t, unloaded, 1);
+        if (!is_exhausted(t->queue, m))
+            return ST_OK;
+    }
+    return ST_OK;
+}
+
 /* Collects the dead letters in a row from number seq on. */
 static void
 collect_dead_letters(const struct queue *q, uint64_t seq, struct move *move)
 {
+    const uint64_t unloaded = backlog_next_unloaded(q->backlog, seq);
+
     for (;; seq++) {
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
-        if (m == NULL || !is_exhausted(q, m) || !move_add(move, m, BYTES_NONE))
+        if (m == NULL || seq > unloaded || !is_exhausted(q, m) ||
+            !move_add(move, m, BYTES_NONE))
             return;
     }
 }
@@ -141,9 +167,15 @@ move_next_slice(struct store *s, struct store_op *op, const struct store_queue *
     count = txn_available(&pair.from);
     if (count > limit)
         count = limit;
-    *done = pair.target == NULL || find_dead_letter(&pair.from, count, &seq) == count;
-    if (!*done) /* a claim that would fail for lack of memory moves nothing */
+    if (count > 0)
+        st = txn_load_ready(&pair.from, count);
+    *done = st == ST_OK &&
+            (pair.target == NULL || find_dead_letter(&pair.from, count, &seq) == count);
+    if (!*done &&
+        st == ST_OK) /* a claim that would fail for lack of memory moves nothing */
         st = claim_reserve(pair.from.shard, pair.from.queue);
+    if (!*done && st == ST_OK)
+        st = load_row(&pair.from, seq);
     if (!*done && st == ST_OK)
         st = move_slice(&pair, seq, seals);
     move_pair_end(&pair);

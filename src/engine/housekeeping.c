@@ -32,6 +32,7 @@
 #include "engine/changelog.h"
 #include "engine/claim.h"
 #include "engine/keys.h"
+#include "engine/run_unload.h"
 #include "engine/subscription.h"
 
 /* Slices after which an operation returns ST_AGAIN, so that other requests of its thread
@@ -48,6 +49,7 @@ message_detach(struct shard *sh, struct message *m)
     if (m->backlog->queue != NULL)
         directory_uncharge(&m->backlog->queue->entry, 1, m->body_len);
     wheel_disarm(sh->message_wheel, &m->due);
+    run_forget(sh, m->backlog, m->seq);
     backlog_remove(m->backlog, &sh->pool, m);
     if (holder != NULL)
         claim_drop_message(sh, holder);
@@ -130,6 +132,8 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
         return;
     }
     backlog_end_delay(m->backlog, m);
+    if (q != NULL)
+        shard_consider_unload(sh, m->backlog);
     shard_arm_message(sh, &m->due, m->expires_ms);
     if (logged)
         changelog_single(q, STORE_CHANGE_DELAY_OVER, m, now_ms);
@@ -164,7 +168,7 @@ expire_messages_only(struct shard *sh, int64_t now_ms)
     now_ms = shard_enter(sh, now_ms);
     do
         budget = EXPIRE_SLICE;
-    while (!expire_messages(sh, now_ms, &budget));
+    while (!expire_messages(sh, now_ms, &budget) || !expire_runs(sh, now_ms, &budget));
     shard_leave(sh);
 }
 
@@ -190,7 +194,8 @@ expire_slices(struct shard *sh, int64_t *now_ms, enum expiry which, bool locked)
         SOMETIMES_IF(i > 0, EXPIRY_SLICED);
         *now_ms = shard_enter(sh, *now_ms);
         if ((which < EXPIRE_CLAIMS || expire_claims(sh, *now_ms, &claims)) &&
-            (which < EXPIRE_ALL || expire_messages(sh, *now_ms, &messages)))
+            (which < EXPIRE_ALL || (expire_messages(sh, *now_ms, &messages) &&
+                                    expire_runs(sh, *now_ms, &messages))))
             return ST_OK;
         target = leave_for_letters(sh); /* other operations run between the slices */
         if (target != NULL && locked)
@@ -219,13 +224,16 @@ reclaim_backlog(struct shard *sh, struct queue *q, struct backlog *fresh)
     struct backlog *b = q->backlog;
 
     lock_assert_held(&sh->lock);
-    ENSURE(b != NULL && (fresh == NULL || fresh->messages.live == 0));
+    ENSURE(b != NULL && (fresh == NULL || backlog_live(fresh) == 0));
+    unload_forget(sh, b);
+    if (list_linked(&b->unload_link))
+        list_remove(&b->unload_link);
     b->queue = NULL;
     q->backlog = fresh;
     if (fresh != NULL)
         fresh->queue = q;
-    directory_uncharge(&q->entry, b->messages.live, b->bytes);
-    if (b->messages.live == 0) {
+    directory_uncharge(&q->entry, backlog_live(b), b->bytes);
+    if (backlog_live(b) == 0 && b->runs.live == 0) {
         backlog_free(sh->core->mem, b);
         return;
     }
@@ -243,6 +251,13 @@ reclaim_queue(struct shard *sh, struct queue *q)
     queue_free(sh->core->mem, q);
 }
 
+/* Frees a run of a backlog that has no message in memory. */
+static void
+reclaim_run(struct shard *sh, struct run *r)
+{
+    (void)run_remove(sh, r, r->unloaded); /* with the run, since all are unloaded */
+}
+
 bool
 reclaim_slice(struct shard *sh, int64_t now_ms, size_t *budget)
 {
@@ -253,7 +268,12 @@ reclaim_slice(struct shard *sh, int64_t now_ms, size_t *budget)
             container_of(sh->reclaim_list.next, struct backlog, reclaim_link);
         uint64_t seq = 0;
         struct message *m = seqmap_next_live(&b->messages, &seq);
+        struct run *r = m != NULL ? NULL : seqmap_next_live(&b->runs, &seq);
 
+        if (r != NULL) {
+            reclaim_run(sh, r);
+            continue;
+        }
         if (m == NULL) {
             list_remove(&b->reclaim_link);
             backlog_free(sh->core->mem, b);
@@ -276,7 +296,7 @@ reclaim_audit(const struct shard *sh)
 
         if (b->queue != NULL || !backlog_audit(b) || !claims_audit(b))
             return false;
-        count += b->messages.live;
+        count += backlog_live(b);
     }
     return count == sh->reclaiming.messages;
 }
@@ -287,9 +307,9 @@ typedef bool chore_fn(struct shard *sh, int64_t now_ms, size_t *budget);
 int64_t
 housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget)
 {
-    static chore_fn *const chores[] = {expire_claims, expire_messages,
-                                       reclaim_slice, expire_subscriptions,
-                                       feed_chores,   keys_chore};
+    static chore_fn *const chores[] = {expire_claims, expire_messages,      expire_runs,
+                                       reclaim_slice, expire_subscriptions, feed_chores,
+                                       keys_chore,    unload_chore};
     int64_t next_ms, messages_ms;
     struct shard *target;
     bool complete = true;
@@ -308,6 +328,10 @@ housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget)
     messages_ms = wheel_next_ms(sh->message_wheel);
     if (next_ms > messages_ms)
         next_ms = messages_ms;
+    if (next_ms > sh->unload_ms)
+        next_ms = sh->unload_ms;
+    if (sh->run_wheel != NULL && next_ms > wheel_next_ms(sh->run_wheel))
+        next_ms = wheel_next_ms(sh->run_wheel);
     if (sh->subscription_wheel != NULL && next_ms > wheel_next_ms(sh->subscription_wheel))
         next_ms = wheel_next_ms(sh->subscription_wheel);
     if (next_ms > keys_next_ms(sh))

@@ -9,6 +9,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/engine/engine.h"
 #include "engine/keys.h"
+#include "engine/run_unload.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
@@ -17,6 +18,9 @@ engine_shard(const struct engine *e, uint64_t hash)
 {
     return &e->shards[(hash >> 40) & e->shard_mask];
 }
+
+/* Bytes of an unloaded message in a checkpoint (changelog_run()). */
+enum { RUN_RECORD_EACH = 10 };
 
 enum status
 engine_ping(struct store *s, struct store_op *op)
@@ -68,8 +72,10 @@ engine_live(struct store *s, uint64_t *messages, uint64_t *bytes)
         struct shard *sh = &e->shards[i];
 
         lock_acquire(&sh->lock);
-        *messages += sh->alive.messages + sh->queues.count + sh->subscriptions;
-        *bytes += sh->alive.bytes + sh->feed_bytes;
+        *messages += sh->alive.messages - sh->alive.unloaded + sh->queues.count +
+                     sh->subscriptions;
+        *bytes += sh->alive.bytes - sh->alive.unloaded_bytes + sh->feed_bytes +
+                  RUN_RECORD_EACH * sh->alive.unloaded;
         lock_release(&sh->lock);
     }
 }
@@ -158,6 +164,8 @@ engine_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
         out->all.dead_letters += t->dead_letters;
         out->all.claims += t->claims;
         out->all.bytes += t->bytes;
+        out->all.unloaded += t->unloaded;
+        out->all.unloaded_bytes += t->unloaded_bytes;
         out->rest.messages += sh->metrics.rest.messages;
         out->rest.unread += sh->metrics.rest.unread;
         out->rest.dead_letters += sh->metrics.rest.dead_letters;
@@ -205,17 +213,24 @@ fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_met
     out->paused = queue_settings(q)->paused;
     out->waiters = q->waitqueue == NULL ? 0 : q->waitqueue->count;
     out->here = (struct store_population){
-        .ready = b->messages.ready,
+        .ready = backlog_ready(b),
         .claimed = b->claimed,
         .delayed = backlog_delayed(b),
         .dead_letters = b->dead_letters,
         .claims = b->claims.live,
         .bytes = b->bytes,
+        .unloaded = b->unloaded,
+        .unloaded_bytes = b->unloaded_bytes,
     };
-    oldest = seqmap_next_ready(&b->messages, &seq);
-    out->has_oldest = oldest != NULL;
-    out->posted_ms = oldest == NULL ? 0 : oldest->posted_ms;
-    out->age_ms = oldest == NULL ? 0 : age_of(oldest->posted_ms, now_ms);
+    seq = backlog_next_ready(b, 0);
+    oldest = seqmap_find(&b->messages, seq);
+    out->has_oldest = seq != RUN_NONE;
+    out->posted_ms = out->age_ms = 0;
+    if (out->has_oldest) {
+        out->posted_ms =
+            oldest != NULL ? oldest->posted_ms : backlog_run(b, seq)->posted_ms;
+        out->age_ms = age_of(out->posted_ms, now_ms);
+    }
     first = seqmap_next_live(&b->claims, &number);
     out->claimed_age_ms = first == NULL ? 0 : age_of(first->made_ms, now_ms);
     memcpy(out->counts, q->counts, sizeof(out->counts));
@@ -347,6 +362,7 @@ shard_audit(struct shard *sh, struct directory_sum *sum)
     lock_acquire(&sh->lock);
     sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
             wheel_audit(sh->message_wheel) &&
+            (sh->run_wheel == NULL || wheel_audit(sh->run_wheel)) &&
             (sh->subscription_wheel == NULL || wheel_audit(sh->subscription_wheel)) &&
             reclaim_audit(sh) && tally_audit(sh) && waitqueues_audit(sh) &&
             keys_audit(sh) && !sh->delivery_due;
@@ -380,6 +396,7 @@ close_shard(struct shard *sh)
     struct hashnode *node;
 
     lock_acquire(&sh->lock);
+    unload_drop_all(sh);
     while ((node = hashmap_walk(&sh->queues, NULL)) != NULL)
         reclaim_queue(sh, container_of(node, struct queue, node));
     while (!list_empty(&sh->reclaim_list) || !list_empty(&sh->stale_feeds)) {
@@ -389,6 +406,7 @@ close_shard(struct shard *sh)
         (void)feed_chores(sh, sh->now_ms, &more);
     }
     keys_free(sh);
+    shard_release_runs(sh);
     lock_release(&sh->lock);
     shard_fini(sh);
 }
@@ -408,6 +426,7 @@ engine_close(struct store *s)
 {
     struct engine *e = engine_of(s);
 
+    e->core.config.runs = NULL; /* the journal may be closed */
     engine_replay_drop(e);
     close_shards(e, e->shard_mask + 1);
 }

@@ -38,7 +38,8 @@ struct message {
     _Atomic uint32_t pins; /* of the backlog, and of batches and feed entries */
     uint32_t claim_count;  /* delivery count in this queue */
     bool delayed;          /* neither ready nor claimed until due.due_ms */
-    bool has_checksum;     /* behind the body */
+    bool has_checksum : 1; /* behind the body */
+    bool lacks_body : 1;   /* during a replay: a body file has the body */
     char body[];
 };
 

@@ -4,6 +4,7 @@
  */
 #include "claimd/base/sometimes.h"
 #include "engine/keyed.h"
+#include "engine/run_load.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
@@ -32,12 +33,14 @@ marker_seq(const struct queue *q, struct bytes marker)
     return 0;
 }
 
-/* Adds messages behind *seq, which becomes the number of the last one read. True: the
- * page is complete, or ends early because it has a message. */
-static bool
+/* Adds messages behind *seq, which becomes the number of the last one read. ST_OK: the
+ * page is complete, or ends early because it has a message. ST_AGAIN. ST_CHANGED: an
+ * unloaded message is next. */
+static enum status
 list_slice(const struct queue *q, const struct store_filter *filter, int64_t now_ms,
            uint64_t *seq, struct store_batch *out)
 {
+    const uint64_t unloaded = backlog_next_unloaded(q->backlog, *seq + 1);
     bool only_ready = !filter->include_claimed && !filter->include_delayed;
 
     for (int left_out = 0; left_out < LIST_SLICE;) {
@@ -45,8 +48,10 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
         struct message *m = only_ready ? seqmap_next_ready(&q->backlog->messages, &next)
                                        : seqmap_next_live(&q->backlog->messages, &next);
 
+        if (unloaded != RUN_NONE && (m == NULL || next > unloaded))
+            return ST_CHANGED;
         if (m == NULL)
-            return true;
+            return ST_OK;
         *seq = next;
         if ((m->claim != NULL && !filter->include_claimed) ||
             (m->delayed && !filter->include_delayed) ||
@@ -57,11 +62,28 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
         batch_add(out, m, q->tag, now_ms);
         ident_write_marker(&out->next, m->seq);
         if (out->count == filter->limit)
-            return true;
+            return ST_OK;
     }
     if (out->count > 0)
         ident_write_marker(&out->next, *seq); /* the next page starts behind it */
-    return out->count > 0;
+    return out->count > 0 ? ST_OK : ST_AGAIN;
+}
+
+/* The same, and requests the next messages if they are unloaded. The page begins again
+ * then. */
+static enum status
+list_page(struct txn *t, const struct store_filter *filter, uint64_t *seq,
+          struct store_batch *out)
+{
+    const uint64_t begin = *seq;
+    enum status st = list_slice(t->queue, filter, t->now_ms, seq, out);
+
+    if (st == ST_CHANGED) {
+        st = txn_load_from(t, backlog_next_unloaded(t->queue->backlog, *seq + 1),
+                           filter->limit - out->count);
+        *seq = begin;
+    }
+    return st;
 }
 
 enum status
@@ -87,7 +109,7 @@ engine_message_list(struct store *s, struct store_op *op, const struct store_que
         if (tag == 0)
             seq = marker_seq(t.queue, filter->marker);
         tag = t.queue->tag;
-        st = list_slice(t.queue, filter, t.now_ms, &seq, &batch) ? ST_OK : ST_AGAIN;
+        st = list_page(&t, filter, &seq, &batch);
     }
     txn_end(&t);
 out:
@@ -115,14 +137,17 @@ engine_message_get(struct store *s, struct store_op *op, const struct store_queu
         store_batch_release(out);
         return st;
     }
-    for (size_t i = 0; t.queue != NULL && i < count; i++) {
+    st = txn_load_ids(&t, ids, count);
+    for (size_t i = 0; st == ST_OK && t.queue != NULL && i < count; i++) {
         struct message *m = txn_find_message(&t, ids[i]);
 
         if (m != NULL)
             batch_add(out, m, t.queue->tag, t.now_ms);
     }
     txn_end(&t);
-    return ST_OK;
+    if (st != ST_OK)
+        store_batch_release(out);
+    return st;
 }
 
 /* ---------------------------------------------------------------------- remove */
@@ -191,11 +216,13 @@ engine_message_delete(struct store *s, struct store_op *op,
     if (st != ST_OK)
         return st;
     list_init(&d.messages);
-    if (t.queue != NULL && which->rule != STORE_DELETE_ANY)
+    st = txn_load_ids(&t, which->ids, which->count);
+    if (st == ST_OK && t.queue != NULL && which->rule != STORE_DELETE_ANY)
         st = check_rule(&t, which);
     /* A message that is marked twice counts twice: the reservation may be larger than
      * needed. */
-    for (size_t i = 0; t.queue != NULL && has_log(&t.engine->core) && i < which->count;
+    for (size_t i = 0;
+         st == ST_OK && t.queue != NULL && has_log(&t.engine->core) && i < which->count;
          i++)
         live += txn_find_message(&t, which->ids[i]) != NULL;
     if (st == ST_OK && live > 0)
@@ -251,6 +278,7 @@ take_messages(struct txn *t, size_t count, struct store_batch *batch, struct dis
             metrics_span(&t->shard->metrics, STORE_SPAN_WAITED, m->posted_ms, t->now_ms);
         txn_remove_message(t, m, d);
     }
+    load_ahead(t->shard, t->queue->backlog);
     txn_stop_waiting(t);
 }
 
@@ -285,7 +313,9 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
     } else if (st == ST_OK && count == 0) {
         st = txn_wait(&t, limit);
     } else if (st == ST_OK) {
-        st = reserve_pop(&t, count, &key, out);
+        st = txn_load_ready(&t, count);
+        if (st == ST_OK)
+            st = reserve_pop(&t, count, &key, out);
         if (st == ST_OK)
             take_messages(&t, count, &batch, &d);
     }

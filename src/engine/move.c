@@ -1,5 +1,6 @@
 #include "engine/move.h"
 #include "claimd/base/sometimes.h"
+#include "engine/run_ops.h"
 #include "engine/subscription.h"
 
 /* Bytes of bodies after which a move of messages, or of messages that must be encrypted,
@@ -362,6 +363,7 @@ move_message(struct move *move, size_t i)
     struct message *m = move->messages[i];
 
     wheel_disarm(from->message_wheel, &m->due);
+    run_forget(from, m->backlog, m->seq);
     backlog_remove(m->backlog, &from->pool, m); /* under its old id */
     m = replace_by_sealed(move, i);
     SOMETIMES_IF(message_has_original(m), LETTER_AGAIN);

@@ -1,6 +1,7 @@
 #include "engine/post.h"
 #include "claimd/base/sometimes.h"
 #include "engine/keyed.h"
+#include "engine/run_unload.h"
 #include "engine/subscription.h"
 
 /* Bytes of the bodies of a post: its size in the log, and its charge to the project. */
@@ -73,6 +74,7 @@ append_messages(struct queue *q, const struct store_post *post, struct list *mes
             feed_append(q->feed, &sh->pool, m, life.ttl_s, life.delay_s);
     }
     ENSURE(list_empty(messages));
+    shard_consider_unload(sh, q->backlog);
     if (listened)
         feed_grown(sh, q->feed);
 }
@@ -201,6 +203,7 @@ engine_message_post(struct store *s, struct store_op *op, const struct store_que
     else if (st == ST_OK)
         id = (struct ident){t.queue->tag, key.known->first - 1};
     keyed_end(&key);
+    unload_pay(t.shard, post->count);
     txn_end(&t);
     if (st == ST_BEYOND_LOG)
         op->log_most = e->core.log->largest;

@@ -80,7 +80,7 @@ queue_is_paused(const struct queue *q, enum store_pause what)
 static inline size_t
 queue_ready_count(const struct queue *q)
 {
-    return queue_is_paused(q, STORE_PAUSE_CLAIMS) ? 0 : q->backlog->messages.ready;
+    return queue_is_paused(q, STORE_PAUSE_CLAIMS) ? 0 : backlog_ready(q->backlog);
 }
 
 /* Reserves the next numbers (changelog.h), enough for a million messages or claims. */

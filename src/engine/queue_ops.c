@@ -4,8 +4,8 @@
  * directory, and then looks up each queue under the lock of its shard. Read directory.h
  * next.
  */
+#include "engine/run_load.h"
 #include "engine/subscription.h"
-#include "engine/txn.h"
 
 static size_t
 document_bytes(const struct store_metadata *metadata)
@@ -158,7 +158,7 @@ engine_queue_delete(struct store *s, struct store_op *op, const struct store_que
         t.shard->gone_lsn = t.queue->lsn;
         metrics_count(&t.shard->metrics, STORE_COUNT_QUEUES_GONE, 1);
         metrics_count(&t.shard->metrics, STORE_COUNT_DROPPED,
-                      t.queue->backlog->messages.live);
+                      backlog_live(t.queue->backlog));
         reclaim_queue(t.shard, t.queue);
         t.queue = NULL;
     }
@@ -188,7 +188,7 @@ commit_purge(struct txn *t, struct backlog *fresh, bool subscriptions)
 {
     if (fresh != NULL) {
         metrics_count(&t->shard->metrics, STORE_COUNT_DROPPED,
-                      t->queue->backlog->messages.live);
+                      backlog_live(t->queue->backlog));
         reclaim_backlog(t->shard, t->queue, fresh);
         changelog_queue(t->queue, STORE_CHANGE_PURGE, t->now_ms);
     }
@@ -209,7 +209,7 @@ engine_queue_purge(struct store *s, struct store_op *op, const struct store_queu
 
     (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* all of it goes */
     messages = t.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
-               t.queue->backlog->messages.live > 0;
+               backlog_live(t.queue->backlog) > 0;
     subscriptions =
         t.queue != NULL && what != STORE_PURGE_MESSAGES && t.queue->feed != NULL;
     st = reserve_purge(&t, messages, subscriptions, &fresh);
@@ -230,6 +230,25 @@ fill_stats_end(struct store_end *out, const struct message *m, uint32_t tag,
     out->created_ms = m->posted_ms;
 }
 
+/* Loads the oldest and the newest message. */
+static enum status
+load_ends(struct txn *t)
+{
+    const struct backlog *b = t->queue->backlog;
+    const struct run *last;
+    uint64_t seq = 0, block = 0;
+    enum status st = txn_load_from(t, 0, 1);
+
+    if (st != ST_OK)
+        return st;
+    (void)seqmap_last(&b->messages, &seq);
+    if (backlog_next_unloaded(b, seq) == RUN_NONE)
+        return ST_OK;
+    last = seqmap_last(&b->runs, &block); /* its newest message is the newest one */
+    return txn_load_from(t, last->first + 63 - (uint64_t)__builtin_clzll(last->unloaded),
+                         1);
+}
+
 enum status
 engine_queue_stats(struct store *s, struct store_op *op, const struct store_queue *where,
                    struct store_stats *out)
@@ -243,17 +262,21 @@ engine_queue_stats(struct store *s, struct store_op *op, const struct store_queu
         return st;
     if (t.queue == NULL)
         st = ST_NOT_FOUND;
-    else if (t.queue->backlog->messages.live > 0) {
+    else if (backlog_live(t.queue->backlog) > 0) {
         const struct backlog *b = t.queue->backlog;
         uint64_t seq = 0;
 
-        out->total = b->messages.live;
+        st = load_ends(&t);
+        if (st != ST_OK)
+            goto out;
+        out->total = backlog_live(b);
         out->claimed = b->claimed;
         fill_stats_end(&out->oldest, seqmap_next_live(&b->messages, &seq), t.queue->tag,
                        t.now_ms);
         fill_stats_end(&out->newest, seqmap_last(&b->messages, &seq), t.queue->tag,
                        t.now_ms);
     }
+out:
     txn_end(&t);
     return st;
 }

@@ -24,8 +24,12 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
     hashmap_init(&sh->keys, core->mem);
     atomic_init(&sh->key_end_ms, INT64_MAX);
     list_init(&sh->key_order);
+    list_init(&sh->long_backlogs);
+    list_init(&sh->writes);
+    list_init(&sh->ended_runs);
     list_init(&sh->due_feeds);
     list_init(&sh->stale_feeds);
+    sh->unload_ms = WHEEL_NEVER;
     atomic_init(&sh->next_ms, WHEEL_NEVER);
     if (config->seeded)
         entropy_init_seeded(&sh->entropy, seed);
@@ -44,7 +48,8 @@ shard_fini(struct shard *sh)
 {
     ENSURE(sh->queues.count == 0 && sh->waitqueues.count == 0 &&
            list_empty(&sh->closed_waitqueues) && list_empty(&sh->reclaim_list) &&
-           list_empty(&sh->stale_feeds) && sh->keys.count == 0);
+           list_empty(&sh->stale_feeds) && sh->keys.count == 0 &&
+           list_empty(&sh->writes) && list_empty(&sh->ended_runs));
     hashmap_fini(&sh->queues);
     hashmap_fini(&sh->waitqueues);
     hashmap_fini(&sh->keys);
@@ -52,6 +57,7 @@ shard_fini(struct shard *sh)
     wheel_free(sh->claim_wheel);
     wheel_free(sh->message_wheel);
     wheel_free(sh->subscription_wheel);
+    wheel_free(sh->run_wheel);
     lock_fini(&sh->lock);
 }
 
@@ -59,7 +65,8 @@ void
 shard_restart(struct shard *sh, int64_t now_ms)
 {
     lock_acquire(&sh->lock);
-    ENSURE(sh->queues.count == 0 && sh->subscription_wheel == NULL);
+    ENSURE(sh->queues.count == 0 && sh->subscription_wheel == NULL &&
+           sh->run_wheel == NULL);
     sh->now_ms = now_ms;
     wheel_restart(sh->claim_wheel, now_ms);
     wheel_restart(sh->message_wheel, now_ms);
@@ -89,6 +96,21 @@ free_waitqueue(struct shard *sh, struct waitqueue *waitqueue)
     mem_free(sh->core->mem, waitqueue);
 }
 
+void
+shard_release_runs(struct shard *sh)
+{
+    struct store_runs *runs = sh->core->config.runs;
+    struct list *link;
+
+    while ((link = list_pop(&sh->ended_runs)) != NULL) {
+        struct run *r = container_of(link, struct run, link);
+
+        if (r->adopted && runs != NULL)
+            runs->release(runs, r->place.file);
+        mem_free(sh->core->mem, r);
+    }
+}
+
 static void __attribute__((noinline)) wake_and_leave(struct shard *sh)
 {
     struct store_log *log = sh->core->log;
@@ -99,6 +121,7 @@ static void __attribute__((noinline)) wake_and_leave(struct shard *sh)
     if (sh->log_reserved != 0) /* reserved for changes and not used */
         log->unreserve(log, sh->log_reserved);
     sh->log_reserved = 0;
+    shard_release_runs(sh);
     if (sh->delivery_due)
         wakeups_defer(&wakeups, core_notify_delivery(sh->core));
     sh->delivery_due = false;
@@ -123,7 +146,7 @@ void
 shard_leave(struct shard *sh)
 {
     if (list_empty(&sh->dirty_waitqueues) && list_empty(&sh->closed_waitqueues) &&
-        sh->log_reserved == 0 && !sh->delivery_due)
+        sh->log_reserved == 0 && !sh->delivery_due && list_empty(&sh->ended_runs))
         lock_release(&sh->lock);
     else
         wake_and_leave(sh);

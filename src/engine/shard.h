@@ -18,6 +18,7 @@
 /* The parts of a queue, in the order in which a checkpoint reads them (state_read.c). */
 enum state_stage {
     STATE_QUEUE,
+    STATE_RUNS,
     STATE_MESSAGES,
     STATE_FEED,
     STATE_SUBSCRIPTIONS,
@@ -66,11 +67,17 @@ struct shard {
     struct wheel *claim_wheel;        /* owned */
     struct wheel *message_wheel;      /* owned */
     struct wheel *subscription_wheel; /* owned; NULL: there never was a subscription */
+    struct wheel *run_wheel;          /* owned; NULL: there never was a run */
     struct seqmap_pool pool;          /* for the messages and claims of all queues */
     struct entropy entropy;
     struct tally alive, reclaiming; /* messages of queues, and of the reclaim list */
     struct shard_metrics metrics;
     struct list reclaim_list;   /* oldest first; owned */
+    struct list long_backlogs;  /* may have messages to unload (run_unload.c) */
+    struct list writes;         /* struct run_write, oldest first; owned */
+    struct list ended_runs;     /* to be released by shard_leave(); owned */
+    uint64_t loaded_bytes;      /* of all loads since the start */
+    int64_t unload_ms;          /* when unload_chore() is useful; WHEEL_NEVER: not */
     struct list due_feeds;      /* feeds with due subscriptions, served in turns */
     struct list stale_feeds;    /* with something to free; owned if without a queue */
     struct hashmap keys;        /* struct key, owned; see keys.h */
@@ -155,6 +162,21 @@ enum status shard_wait(struct shard *sh, const struct store_queue *where, uint64
 
 /* Removes w from its wait queue. The next waiter may have to be woken. Needs the lock. */
 void shard_stop_waiting(struct shard *sh, struct store_waiter *w);
+
+/* Frees ended runs, and releases their body files. shard_leave() does so, when the
+ * changes of the operation are in the log. Needs the lock. */
+void shard_release_runs(struct shard *sh);
+
+/* The backlog of a queue has more ready messages in memory: they may have to be unloaded
+ * (run_unload.h), unless the queue is still being replayed. Needs the lock. */
+static inline void
+shard_consider_unload(struct shard *sh, struct backlog *b)
+{
+    if (b->messages.ready >= sh->core->unload.backlog_least &&
+        sh->core->config.runs != NULL && !list_linked(&b->unload_link) &&
+        b->queue->shard == sh)
+        list_add_before(&sh->long_backlogs, &b->unload_link);
+}
 
 /* Counts messages of a linked queue. Needs the lock. */
 static inline void

@@ -13,7 +13,8 @@
  *     3. read_queue() appends the metadata, and notes the last number of a message.
  *        Messages that are posted meanwhile have larger numbers, and are in the log
  *        anyway.
- *     4. read_messages() appends the messages up to that number, with their claims, and
+ *     4. read_run() appends the runs, whose messages stay in their body files.
+ *        read_messages() appends the messages up to that number, with their claims, and
  *        then those of the feed. read_subscription() appends the subscriptions, and puts
  *        the queue behind the others.
  *     5. keys_checkpoint() appends the Idempotency-Keys of the shard, after its last
@@ -24,6 +25,7 @@
  */
 #include "claimd/base/sometimes.h"
 #include "engine/keys.h"
+#include "engine/run_load.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
@@ -62,10 +64,12 @@ add_claim(struct slice *s, const struct claim *c)
     return &all[s->claim_count - 1];
 }
 
-/* Adds messages from number *at on, which moves behind them. True: there are no more. */
+/* Adds messages from number *at on, which moves behind them, as far as they are in
+ * memory. True: there are no more. */
 static bool
 add_messages(const struct queue *q, uint64_t *at, struct store_records *out)
 {
+    const uint64_t unloaded = backlog_next_unloaded(q->backlog, *at);
     struct slice *s = out->pin;
     size_t bytes = 0;
 
@@ -73,6 +77,10 @@ add_messages(const struct queue *q, uint64_t *at, struct store_records *out)
         struct message *m = seqmap_next_live(&q->backlog->messages, at);
         struct store_record *r;
 
+        if (unloaded != RUN_NONE && (m == NULL || *at > unloaded)) {
+            *at = unloaded;
+            return false;
+        }
         if (m == NULL)
             return true;
         r = add_record(out, STORE_RECORD_MESSAGE, m);
@@ -107,12 +115,17 @@ add_subscriptions(const struct queue *q, int64_t now_ms, uint64_t *at,
 
 enum { RESUME_TAG, RESUME_STAGE, RESUME_AT };
 
-static void
-read_queue_slice(const struct txn *t, enum state_stage stage, uint64_t at,
+/* ST_AGAIN: its messages are being loaded. */
+static enum status
+read_queue_slice(struct txn *t, enum state_stage stage, uint64_t at,
                  struct store_records *out)
 {
     const struct queue *q = t->queue;
+    enum status st =
+        stage == STATE_MESSAGES ? txn_load_from(t, at, SLICE_MESSAGES) : ST_OK;
 
+    if (st != ST_OK)
+        return st;
     if (stage == STATE_QUEUE) {
         add_record(out, STORE_RECORD_QUEUE, metadata_pin(q->metadata))->metadata =
             q->metadata->document;
@@ -128,6 +141,7 @@ read_queue_slice(const struct txn *t, enum state_stage stage, uint64_t at,
     out->resume[RESUME_STAGE] = stage;
     out->resume[RESUME_AT] = at;
     out->more = stage != STATE_END;
+    return ST_OK;
 }
 
 enum status
@@ -151,7 +165,7 @@ engine_read(struct store *s, struct store_op *op, const struct store_queue *wher
             st = ST_NOT_FOUND;
         else if (t.queue != NULL &&
                  (stage == STATE_QUEUE || records->resume[RESUME_TAG] == t.queue->tag))
-            read_queue_slice(&t, stage, records->resume[RESUME_AT], &out);
+            st = read_queue_slice(&t, stage, records->resume[RESUME_AT], &out);
         txn_end(&t);
     }
     if (st == ST_OK)
@@ -183,7 +197,7 @@ engine_records_release(const struct store *s, struct store_records *records)
 
 /* ------------------------------------------------------------------ checkpoints */
 
-enum { QUEUE_COST = 4 };
+enum { QUEUE_COST = 4, RUN_COST = 4 };
 
 void
 engine_checkpoint_begin(struct store *s)
@@ -229,8 +243,7 @@ read_queue(struct shard *sh, struct queue *q, struct allowance *left)
     changelog_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
     allowance_spend(left, QUEUE_COST, bytes);
     sh->checkpoint.last_seq = q->last_seq;
-    enter_stage(&sh->checkpoint,
-                queue_transient(q) ? STATE_SUBSCRIPTIONS : STATE_MESSAGES);
+    enter_stage(&sh->checkpoint, queue_transient(q) ? STATE_SUBSCRIPTIONS : STATE_RUNS);
     return ST_OK;
 }
 
@@ -260,8 +273,28 @@ read_subscription(struct shard *sh, struct queue *q, struct allowance *left)
     return ST_OK;
 }
 
-/* A run of messages of the queue or its feed. */
-struct run {
+static enum status
+read_run(struct shard *sh, struct queue *q, struct allowance *left)
+{
+    const size_t bytes = RUN_MESSAGES * sizeof(struct store_outline);
+    const struct run *r = seqmap_next_live(&q->backlog->runs, &sh->checkpoint.at);
+    enum status st;
+
+    if (r == NULL) {
+        enter_stage(&sh->checkpoint, STATE_MESSAGES);
+        return ST_OK;
+    }
+    st = changelog_reserve(sh, STORE_CHANGE_RUN, 0, bytes);
+    if (st != ST_OK)
+        return st;
+    changelog_run(q, r, sh->now_ms);
+    allowance_spend(left, RUN_COST, bytes);
+    sh->checkpoint.at++;
+    return ST_OK;
+}
+
+/* Neighboring messages of the queue or its feed. */
+struct stretch {
     size_t count, bytes;
     size_t details, details_bytes; /* messages with details, and the bytes of these */
     uint64_t end;                  /* number behind the last one */
@@ -273,18 +306,23 @@ static const struct message *
 next_message(const struct queue *q, enum store_change_kind kind, uint64_t *seq)
 {
     const struct feed_entry *entry;
+    const struct message *m;
 
-    if (kind == STORE_CHANGE_STATE)
-        return seqmap_next_live(&q->backlog->messages, seq);
+    if (kind == STORE_CHANGE_STATE) {
+        while ((m = seqmap_next_live(&q->backlog->messages, seq)) != NULL &&
+               backlog_is_stored(q->backlog, *seq))
+            ++*seq;
+        return m;
+    }
     entry = q->feed == NULL ? NULL : seqmap_next_live(&q->feed->entries, seq);
     return entry == NULL ? NULL : entry->message;
 }
 
-static struct run
-next_run(const struct shard *sh, const struct queue *q, enum store_change_kind kind,
-         size_t messages, size_t bytes)
+static struct stretch
+next_stretch(const struct shard *sh, const struct queue *q, enum store_change_kind kind,
+             size_t messages, size_t bytes)
 {
-    struct run next = {.end = sh->checkpoint.at};
+    struct stretch next = {.end = sh->checkpoint.at};
     uint64_t seq = sh->checkpoint.at;
     const struct message *m;
 
@@ -319,12 +357,33 @@ begin_feed(struct shard *sh, struct queue *q)
     return ST_OK;
 }
 
+/* The log has the changed messages of these numbers whole now, so a replay does not need
+ * their body files. */
+static void
+forget_stored(struct shard *sh, struct queue *q, uint64_t from, uint64_t end)
+{
+    struct backlog *b = q->backlog;
+
+    for (uint64_t block = from / RUN_MESSAGES; b->runs.live > 0 && from < end; block++) {
+        const struct run *r = seqmap_next_live(&b->runs, &block);
+
+        if (r == NULL || r->first >= end)
+            return;
+        for (uint64_t rest = r->changed; rest != 0; rest &= rest - 1) {
+            const uint64_t seq = r->first + (uint64_t)__builtin_ctzll(rest);
+
+            if (seq >= from && seq < end)
+                run_forget(sh, b, seq); /* perhaps with the run, as the last one */
+        }
+    }
+}
+
 /* Reads some messages of the queue (STATE), or of its feed (FEED). */
 static enum status
 read_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
               struct allowance *left)
 {
-    struct run next = next_run(sh, q, kind, left->messages, left->bytes);
+    struct stretch next = next_stretch(sh, q, kind, left->messages, left->bytes);
     enum status st;
 
     if (next.count == 0 && kind == STORE_CHANGE_STATE)
@@ -335,7 +394,7 @@ read_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
     }
     st = changelog_reserve(sh, kind, next.count, next.bytes);
     while (st == ST_BEYOND_LOG && next.count > 1) { /* a single one fits */
-        next = next_run(sh, q, kind, next.count / 2, left->bytes);
+        next = next_stretch(sh, q, kind, next.count / 2, left->bytes);
         st = changelog_reserve(sh, kind, next.count, next.bytes);
     }
     ENSURE(next.count > 0);
@@ -344,8 +403,10 @@ read_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
             changelog_reserve(sh, STORE_CHANGE_DETAILS, next.details, next.details_bytes);
     if (st != ST_OK)
         return st;
-    if (kind == STORE_CHANGE_STATE)
+    if (kind == STORE_CHANGE_STATE) {
         changelog_row(q, kind, sh->checkpoint.at, next.count, sh->now_ms);
+        forget_stored(sh, q, sh->checkpoint.at, next.end);
+    }
     if (next.details > 0)
         changelog_row_details(q, sh->checkpoint.at, next.count, sh->now_ms);
     if (kind == STORE_CHANGE_FEED)
@@ -368,6 +429,8 @@ read_slice(struct shard *sh, bool *done)
             return keys_checkpoint(sh, &left, done);
         if (sh->checkpoint.stage == STATE_QUEUE)
             st = read_queue(sh, q, &left);
+        else if (sh->checkpoint.stage == STATE_RUNS)
+            st = read_run(sh, q, &left);
         else if (sh->checkpoint.stage == STATE_SUBSCRIPTIONS)
             st = read_subscription(sh, q, &left);
         else

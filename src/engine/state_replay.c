@@ -21,10 +21,13 @@
  *     - The last record says which claim holds a message. A CLAIM of a message that does
  *       not exist yet is skipped. The STATE of the message follows, and names the claim.
  *     - A claim that holds no message at the end is over.
+ *     - A RUN replaces messages by a run. If a later record changes one of them, a
+ *       message without a body stands for it, and adopt_run() reads the body at the end.
  */
 #include "claimd/base/invariant.h"
 #include "engine/keys.h"
 #include "engine/replay_feed.h"
+#include "engine/run_unload.h"
 #include "engine/txn.h"
 
 /* A queue of the log. */
@@ -100,8 +103,52 @@ drop_message(struct replay *r, struct message *m)
     if (m == NULL)
         return;
     release_message(m);
+    run_forget(&r->shard, m->backlog, m->seq);
     backlog_remove(m->backlog, &r->shard.pool, m);
     message_unpin(r->core->mem, m);
+}
+
+/* Removes the message with this number, in memory or not. */
+static void
+drop_number(struct replay *r, struct backlog *b, uint64_t number)
+{
+    struct run *run = backlog_run(b, number);
+
+    if (run != NULL && (run->unloaded & run_bit(number)) != 0)
+        (void)run_remove(&r->shard, run, run_bit(number));
+    else
+        drop_message(r, seqmap_find(&b->messages, number));
+}
+
+/*
+ * The message with this number, which a record changes; NULL: there is none. If it is
+ * unloaded, a message without its body takes its place. ST_NO_MEMORY.
+ */
+static enum status
+find_to_change(struct replay *r, struct backlog *b, uint64_t number, struct message **out)
+{
+    struct run *run = backlog_run(b, number);
+    const unsigned bit = (unsigned)(number % RUN_MESSAGES);
+    struct message *m;
+
+    *out = seqmap_find(&b->messages, number);
+    if (*out != NULL || run == NULL || (run->unloaded & run_bit(number)) == 0)
+        return ST_OK;
+    if (backlog_reserve(b, &r->shard.pool, number - 1, 1, 0) != ST_OK)
+        return ST_NO_MEMORY;
+    m = message_make(r->core->mem, run->outlines[bit].length, NULL, 0);
+    if (m == NULL)
+        return ST_NO_MEMORY;
+    memset(m->body, 0, m->body_len);
+    if ((run->sealed & run_bit(number)) != 0)
+        m->body[0] = STORE_SEALED_MARK; /* it counts as encrypted */
+    m->lacks_body = true;
+    m->seq = number;
+    m->expires_ms = m->due.due_ms = run_expires_ms(run, bit);
+    backlog_count_loaded(run, run_bit(number));
+    backlog_load(b, &r->shard.pool, m);
+    *out = m;
+    return ST_OK;
 }
 
 static void
@@ -109,12 +156,15 @@ remove_contents(struct replay *r, struct backlog *b)
 {
     struct message *m;
     struct claim *c;
+    struct run *run;
     uint64_t at = 0;
 
     while ((c = seqmap_next_live(&b->claims, &at)) != NULL)
         claim_end(&r->shard, c);
     for (at = 0; (m = seqmap_next_live(&b->messages, &at)) != NULL;)
         drop_message(r, m);
+    for (at = 0; (run = seqmap_next_live(&b->runs, &at)) != NULL;)
+        (void)run_remove(&r->shard, run, run->unloaded);
     seqmap_pool_trim(&r->shard.pool);
 }
 
@@ -256,7 +306,7 @@ put_message(struct replay *r, struct replayed_queue *v,
     m = message_of_record(r->core->mem, record, record->original_id, &st);
     if (m == NULL)
         return st;
-    drop_message(r, seqmap_find(&v->backlog->messages, record->number));
+    drop_number(r, v->backlog, record->number);
     m->seq = record->number;
     backlog_add(v->backlog, &r->shard.pool, m);
     if (record->original_id)
@@ -282,6 +332,46 @@ put_messages(struct replay *r, struct replayed_queue *v, struct store_change *ch
     return st;
 }
 
+/* Removes messages of a run that a record does not have. */
+static void
+drop_stored(struct replay *r, struct backlog *b, const struct run *run, uint64_t bits)
+{
+    const uint64_t first = run->first; /* the run may end with its last message */
+
+    for (; bits != 0; bits &= bits - 1)
+        drop_number(r, b, first + (uint64_t)__builtin_ctzll(bits));
+}
+
+/*
+ * RUN: the messages are as the body file has them. If it is in the same place as the run
+ * that is there, a checkpoint repeats it: later changes of its messages stay.
+ */
+static enum status
+put_run(struct replay *r, struct replayed_queue *v, const struct store_run_record *record)
+{
+    struct backlog *b = v->backlog;
+    struct run *run = backlog_run(b, record->first);
+    const bool repeated =
+        run != NULL && memcmp(&run->place, &record->place, sizeof(run->place)) == 0;
+
+    raise_number(&v->last_seq,
+                 record->first + 63 - (uint64_t)__builtin_clzll(record->stored));
+    if (run != NULL)
+        drop_stored(r, b, run, run->stored & ~(repeated ? record->stored : 0));
+    if (repeated)
+        return ST_OK;
+    for (uint64_t rest = record->stored; rest != 0; rest &= rest - 1)
+        drop_number(r, b, record->first + (uint64_t)__builtin_ctzll(rest));
+    if (seqmap_pool_stock(&r->shard.pool, run_nodes(b, record->first)) != ST_OK)
+        return ST_NO_MEMORY;
+    run = run_of_record(r->core->mem, record);
+    if (run == NULL)
+        return ST_NO_MEMORY;
+    run_add(&r->shard, b, run);
+    seqmap_pool_trim(&r->shard.pool);
+    return ST_OK;
+}
+
 /* FEED: entries, whose messages may have left the queue. */
 static enum status
 put_feed(struct replay *r, struct replayed_queue *v, struct store_change *change)
@@ -292,7 +382,7 @@ put_feed(struct replay *r, struct replayed_queue *v, struct store_change *change
     while (st == ST_OK && change->next(change, &record)) {
         struct message *m = seqmap_find(&v->backlog->messages, record.number);
 
-        if (m != NULL && !message_has_original(m)) {
+        if (m != NULL && !message_has_original(m) && !m->lacks_body) {
             st = replay_feed_post(&r->shard, v->feed, m, &record);
             continue;
         }
@@ -321,7 +411,7 @@ move_messages(struct replay *r, struct store_change *change)
         const struct replayed_queue *source = replayed_find(r, change->tag);
 
         if (source != NULL)
-            drop_message(r, seqmap_find(&source->backlog->messages, record.old_number));
+            drop_number(r, source->backlog, record.old_number);
         st = put_message(r, target, &record);
         if (st == ST_OK)
             st = replay_feed_post(&r->shard, target->feed,
@@ -342,8 +432,9 @@ put_claim(struct replay *r, struct replayed_queue *v, struct store_change *chang
     raise_number(&v->last_claim, store_id_number(&change->claim.id));
     (void)update_claim(v->backlog, &change->claim);
     while (st == ST_OK && change->next(change, &record)) {
-        struct message *m = seqmap_find(&v->backlog->messages, record.number);
+        struct message *m;
 
+        st = find_to_change(r, v->backlog, record.number, &m);
         if (m == NULL)
             continue;
         st = put_claimed(r, v, m, &change->claim, count);
@@ -353,14 +444,17 @@ put_claim(struct replay *r, struct replayed_queue *v, struct store_change *chang
 }
 
 /* RETRY: no claim holds these messages any more, and some are delayed. */
-static void
-retry_messages(const struct replayed_queue *v, struct store_change *change)
+static enum status
+retry_messages(struct replay *r, const struct replayed_queue *v,
+               struct store_change *change)
 {
     struct store_message_record record;
+    enum status st = ST_OK;
 
-    while (change->next(change, &record)) {
-        struct message *m = seqmap_find(&v->backlog->messages, record.number);
+    while (st == ST_OK && change->next(change, &record)) {
+        struct message *m;
 
+        st = find_to_change(r, v->backlog, record.number, &m);
         if (m == NULL)
             continue;
         release_message(m);
@@ -370,6 +464,7 @@ retry_messages(const struct replayed_queue *v, struct store_change *change)
             backlog_end_delay(m->backlog, m);
         message_update(m, &record);
     }
+    return st;
 }
 
 /* DETAILS: replaces those of messages that exist. */
@@ -380,10 +475,10 @@ put_details(struct replay *r, const struct replayed_queue *v, struct store_chang
     enum status st = ST_OK;
 
     while (st == ST_OK && change->next(change, &record)) {
-        struct message *m = seqmap_find(&v->backlog->messages, record.number);
-
         struct details *d;
+        struct message *m;
 
+        st = find_to_change(r, v->backlog, record.number, &m);
         if (m == NULL)
             continue;
         d = details_new(r->core->mem, record.details);
@@ -396,22 +491,25 @@ put_details(struct replay *r, const struct replayed_queue *v, struct store_chang
     return st;
 }
 
-static void
+static enum status
 release_claim(struct replay *r, const struct replayed_queue *v,
               struct store_change *change)
 {
     struct store_message_record record;
+    enum status st = ST_OK;
     struct claim *c;
 
-    while (change->next(change, &record)) {
-        struct message *m = seqmap_find(&v->backlog->messages, record.number);
+    while (st == ST_OK && change->next(change, &record)) {
+        struct message *m;
 
+        st = find_to_change(r, v->backlog, record.number, &m);
         if (m != NULL)
             message_update(m, &record);
     }
     c = seqmap_find(&v->backlog->claims, store_id_number(&change->claim.id));
     if (c != NULL)
         claim_end(&r->shard, c);
+    return st;
 }
 
 /*
@@ -506,6 +604,8 @@ apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *
     case STORE_CHANGE_POST:
     case STORE_CHANGE_STATE:
         return put_messages(r, v, change);
+    case STORE_CHANGE_RUN:
+        return put_run(r, v, change->run);
     case STORE_CHANGE_FEED:
         return put_feed(r, v, change);
     case STORE_CHANGE_CLAIM:
@@ -533,17 +633,15 @@ apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *
         return ST_OK;
     case STORE_CHANGE_DELETE:
         while (change->next(change, &record))
-            drop_message(r, seqmap_find(&v->backlog->messages, record.number));
+            drop_number(r, v->backlog, record.number);
         seqmap_pool_trim(&sh->pool);
         return ST_OK;
     case STORE_CHANGE_RETRY:
-        retry_messages(v, change);
-        return ST_OK;
+        return retry_messages(r, v, change);
     case STORE_CHANGE_DETAILS:
         return put_details(r, v, change);
     case STORE_CHANGE_RELEASE:
-        release_claim(r, v, change);
-        return ST_OK;
+        return release_claim(r, v, change);
     default: /* expiries follow from the deadlines */
         return ST_OK;
     }
@@ -558,6 +656,7 @@ apply_change(struct replay *r, struct store_change *change)
     case STORE_CHANGE_QUEUE:
     case STORE_CHANGE_POST:
     case STORE_CHANGE_STATE:
+    case STORE_CHANGE_RUN:
     case STORE_CHANGE_FEED:
     case STORE_CHANGE_CLAIM:
     case STORE_CHANGE_RENEW:
@@ -589,6 +688,7 @@ engine_replay(struct store *s, struct store_change *change)
         return st;
     lock_acquire(&e->replay->shard.lock);
     st = apply_change(e->replay, change);
+    shard_release_runs(&e->replay->shard);
     lock_release(&e->replay->shard.lock);
     return st;
 }
@@ -605,6 +705,7 @@ engine_replay_drop(struct engine *e)
     while ((node = hashmap_walk(&r->queues, NULL)) != NULL)
         replayed_free(r, container_of(node, struct replayed_queue, node));
     keys_free(&r->shard);
+    shard_release_runs(&r->shard);
     lock_release(&r->shard.lock);
     hashmap_fini(&r->queues);
     shard_fini(&r->shard);
@@ -614,13 +715,98 @@ engine_replay_drop(struct engine *e)
 
 /* ------------------------------------------------------------------ the end */
 
+/* The messages of a run that lack their bodies, while those are read. */
+struct reading {
+    struct replay *replay;
+    struct run *run;
+};
+
+static enum status
+put_bodies(void *arg, struct store_change *state)
+{
+    const struct reading *reading = arg;
+    struct replay *r = reading->replay;
+    struct backlog *b = reading->run->backlog;
+    struct store_message_record record;
+    enum status st = ST_OK;
+
+    while (st == ST_OK && state->next(state, &record)) {
+        struct message *old = seqmap_find(&b->messages, record.number), *m;
+
+        if (old == NULL || !old->lacks_body)
+            continue;
+        m = message_of_record(r->core->mem, &record, false, &st);
+        if (m == NULL)
+            break;
+        backlog_exchange(b, &r->shard.pool, old, m);
+        message_unpin(r->core->mem, old);
+    }
+    return st;
+}
+
+/* Connects a run with its body file, and reads the bodies of its messages in memory. If
+ * the file is gone, the messages had expired. */
+static enum status
+adopt_run(struct replay *r, const struct queue *q, struct run *run)
+{
+    struct store_runs *runs = r->core->config.runs;
+    struct reading reading = {r, run};
+    struct store_outline packed[RUN_MESSAGES];
+    struct store_run_record record;
+    enum status st;
+
+    run_record(run, packed, &record);
+    st = runs->adopt(runs, &q->where, &record);
+    if (st == ST_NOT_FOUND) {
+        drop_stored(r, run->backlog, run, run->stored);
+        return ST_OK;
+    }
+    if (st != ST_OK)
+        return st;
+    run->adopted = true;
+    return run->stored == run->unloaded
+               ? ST_OK
+               : runs->read(runs, &run->place, put_bodies, &reading);
+}
+
+static enum status
+adopt_runs(struct replay *r, const struct replayed_queue *v)
+{
+    enum status st = ST_OK;
+    struct run *run;
+
+    for (uint64_t at = 0;
+         st == ST_OK && (run = seqmap_next_live(&v->backlog->runs, &at)) != NULL; at++)
+        st = adopt_run(r, v->queue, run);
+    shard_release_runs(&r->shard);
+    seqmap_pool_trim(&r->shard.pool);
+    return st;
+}
+
+/* Arms the deadlines of the queue's messages. ST_NO_MEMORY. */
+static enum status
+arm_messages(struct shard *sh, struct backlog *b)
+{
+    struct message *m;
+    struct run *run;
+    uint64_t at;
+
+    if (b->runs.live > 0 && runs_prepare(sh) != ST_OK)
+        return ST_NO_MEMORY;
+    for (at = 0; (m = seqmap_next_live(&b->messages, &at)) != NULL; at++)
+        shard_arm_message(sh, &m->due, m->due.due_ms);
+    for (at = 0; (run = seqmap_next_live(&b->runs, &at)) != NULL; at++)
+        run_arm(sh, run);
+    shard_consider_unload(sh, b);
+    return ST_OK;
+}
+
 static enum status
 move_to_shard(struct engine *e, struct replayed_queue *v)
 {
     struct replay *r = e->replay;
     struct queue *q = v->queue;
     uint64_t hash, at;
-    struct message *m;
     struct claim *c;
     struct shard *sh;
     enum status st;
@@ -633,7 +819,9 @@ move_to_shard(struct engine *e, struct replayed_queue *v)
         return ST_BAD_VALUE; /* two queues have this name */
     if (v->feed != NULL && v->feed->subscriptions.live == 0)
         replay_feed_none(&r->shard, &v->feed);
-    st = v->feed == NULL ? ST_OK : subscription_reserve(sh, v->feed, 1);
+    st = adopt_runs(r, v);
+    if (st == ST_OK && v->feed != NULL)
+        st = subscription_reserve(sh, v->feed, 1);
     if (st == ST_OK)
         st = shard_enlist(sh, q, 0);
     if (st != ST_OK)
@@ -646,19 +834,18 @@ move_to_shard(struct engine *e, struct replayed_queue *v)
         if (c->held == 0) /* its messages are gone, or other claims hold them */
             claim_end(&r->shard, c);
     backlog_count_in(v->backlog, &sh->alive);
-    (void)directory_charge(&q->entry, v->backlog->messages.live, v->backlog->bytes, NULL);
+    (void)directory_charge(&q->entry, backlog_live(v->backlog), v->backlog->bytes, NULL);
     shard_link(sh, q, hash);
     for (at = 0; (c = seqmap_next_live(&v->backlog->claims, &at)) != NULL; at++)
         shard_arm_claim(sh, &c->due, c->due.due_ms);
-    for (at = 0; (m = seqmap_next_live(&v->backlog->messages, &at)) != NULL; at++)
-        shard_arm_message(sh, &m->due, m->due.due_ms);
+    st = arm_messages(sh, v->backlog);
     if (v->feed != NULL)
         replay_feed_end(sh, q, v->feed);
     hashmap_remove(&r->queues, &v->node);
     mem_free(e->core.mem, v);
     /* Logs the next reservation of a transient queue, which continues behind the numbers
      * that it may have used. One record does both, so no crash loses it. */
-    if (queue_transient(q))
+    if (queue_transient(q) && st == ST_OK)
         st = changelog_reserve(sh, STORE_CHANGE_QUEUE, 0,
                                queue_bytes(&q->where, &q->metadata->document));
     if (queue_transient(q) && st == ST_OK) {

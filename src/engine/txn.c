@@ -16,7 +16,7 @@ begin(struct txn *t, struct store *s, struct store_op *op,
     t->now_ms = op->now_ms;
     t->from_seq = 0;
     t->queue_is_new = false;
-    op->waits = op->paused = false;
+    op->waits = op->paused = op->loads = false;
     if (which == EXPIRE_NOTHING)
         t->now_ms = shard_enter(t->shard, t->now_ms);
     else
@@ -115,8 +115,8 @@ txn_available(struct txn *t)
         reserved = waitqueue_reserved(waitqueue, t->op->waiter);
     if (reserved >= ready)
         return 0;
-    for (size_t i = 0; i < reserved; i++, t->from_seq++)
-        (void)seqmap_next_ready(&t->queue->backlog->messages, &t->from_seq);
+    for (size_t i = 0; i < reserved; i++)
+        t->from_seq = backlog_next_ready(t->queue->backlog, t->from_seq) + 1;
     return ready - reserved;
 }
 

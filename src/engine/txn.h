@@ -131,7 +131,11 @@ txn_stop_waiting(struct txn *t)
         shard_stop_waiting(t->shard, w);
 }
 
-/* The live message with this id in the queue, which exists. NULL: there is none. */
+/*
+ * The live message in memory with this id in the queue, which exists. NULL: there is
+ * none. txn_load_ids() first, unless it must be claimed: no claimed message is
+ * unloaded.
+ */
 struct message *txn_find_message(const struct txn *t, struct bytes text);
 
 /* Messages that were removed. Their pins are dropped without the lock. */

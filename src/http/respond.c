@@ -156,6 +156,8 @@ continue_with(struct worker *w, struct exchange *ex, enum api_next next)
         uncount_waiter(w, ex);
     if (next == API_AGAIN)
         return wait_for_turn(w, ex, &w->suspended.turns);
+    if (next == API_LOAD)
+        return wait_for_turn(w, ex, &w->suspended.loads);
     if (next == API_WAIT)
         return wait_for_message(w, ex);
     if (next == API_HOLD && !wait_for_log(w, ex))

@@ -50,6 +50,7 @@ suspended_init(struct worker *w)
     list_init(&s->waiting);
     list_init(&s->turns);
     list_init(&s->starved);
+    list_init(&s->loads);
     list_init(&s->commits);
     list_init(&s->delayed);
     if (fibers > FIBERS_MOST)
@@ -207,6 +208,18 @@ suspended_expire(struct worker *w)
     return wheel_next_ms(s->deadlines);
 }
 
+/* Gives exchanges a turn that wait for messages from the disk, if some were read. */
+static void
+resume_loads(struct worker *w)
+{
+    struct suspended *s = &w->suspended;
+    const uint64_t loaded = store_log_loaded(w->shared->config->store_log);
+
+    if (loaded != s->loaded)
+        list_move(&s->turns, &s->loads);
+    s->loaded = loaded;
+}
+
 void
 suspended_commits(struct worker *w)
 {
@@ -217,6 +230,7 @@ suspended_commits(struct worker *w)
     if (!atomic_load_explicit(&s->log_moved, memory_order_relaxed) ||
         !atomic_exchange(&s->log_moved, false))
         return;
+    resume_loads(w);
     while (!list_empty(&s->commits)) {
         struct exchange *ex = container_of(s->commits.next, struct exchange, commit);
         enum store_durability durability =

@@ -61,6 +61,8 @@ struct suspended {
     struct list waiting;       /* WAITING */
     struct list turns;         /* TURN, in the order of their slices */
     struct list starved;       /* TURN, without a free fiber */
+    struct list loads;         /* TURN, when messages were read from the disk */
+    uint64_t loaded;           /* store_log_loaded() when it was last looked at */
     struct list delayed;       /* DELAYED, or RESPONDED and between two pieces */
     struct list commits;       /* exchanges in COMMIT, by LSN */
     size_t in_fibers;          /* exchanges in REMOTE or IDENTITY */

@@ -325,6 +325,12 @@ journal_flush(struct store_log *log)
     unlock_and_wake(j, j->filling->used > 0);
 }
 
+static uint64_t
+journal_loaded(struct store_log *log)
+{
+    return atomic_load(&journal_of(log)->bodies.loaded);
+}
+
 static void
 journal_listen(struct store_log *log, struct store_listener *listener)
 {
@@ -353,6 +359,7 @@ journal_init_log(struct journal *j)
                                       .unreserve = journal_unreserve,
                                       .durability = journal_durability,
                                       .flush = journal_flush,
+                                      .loaded = journal_loaded,
                                       .listen = journal_listen,
                                       .unlisten = journal_unlisten};
 }

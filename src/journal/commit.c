@@ -274,14 +274,31 @@ begin_segment(struct journal *j, const struct frame *frame)
     return error == 0;
 }
 
+/* Checks whether there are body files, and the segment does not say so. An older claimd
+ * must not read later frames, which may have a RUN. A segment without a frame stays. */
+static bool
+needs_feature(struct journal *j, const struct frame *frame)
+{
+    struct segments *s = &j->segments;
+
+    if (!atomic_load(&j->bodies.used) || atomic_load(&j->bodies.permitted) ||
+        s->all[s->count - 1].first_lsn == frame->first_lsn)
+        return false;
+    s->required |= SEGMENT_BODIES;
+    return true;
+}
+
 static bool
 write_frame(struct journal *j, uint8_t *at, const struct frame *frame)
 {
     size_t size = FRAME_HEAD_BYTES + frame->length;
     int error;
 
-    if (!segments_fits(&j->segments, size) && !begin_segment(j, frame))
+    if ((needs_feature(j, frame) || !segments_fits(&j->segments, size)) &&
+        !begin_segment(j, frame))
         return false;
+    if ((j->segments.required & SEGMENT_BODIES) != 0)
+        atomic_store(&j->bodies.permitted, true);
     ENSURE(frame->count > 0 && size <= FRAME_BYTES_MAX);
     frame_seal(at, frame, j->segments.nonce);
     error = segments_write(&j->segments, at, size);
@@ -444,6 +461,51 @@ checkpoint(struct journal *j, uint64_t appended)
     }
 }
 
+/* ------------------------------------------------------------------ body files */
+
+/* Logs that an empty body file goes, and removes one for which that is durable. */
+static void
+drop_body_file(struct journal *j)
+{
+    const uint32_t empty = bodies_find_empty(&j->bodies);
+    const char *what;
+    int error;
+
+    if (empty != 0)
+        bodies_note_logged(&j->bodies, empty, journal_mark(j, MARK_FILE_GONE, empty));
+    if (bodies_remove(&j->bodies, atomic_load(&j->durable), &what, &error) ==
+        BODIES_FAILED)
+        journal_lose(j, what, error);
+}
+
+bool
+journal_write_runs(struct journal *j)
+{
+    const char *what;
+    int error;
+    enum bodies_result result = bodies_write(&j->bodies, &what, &error);
+
+    if (result == BODIES_FAILED)
+        journal_lose(j, what, error);
+    return result == BODIES_DONE;
+}
+
+bool
+journal_load_run(struct journal *j)
+{
+    const char *what;
+    int error;
+    enum bodies_result result = bodies_load(&j->bodies, &what, &error);
+
+    if (result == BODIES_FAILED && j->damage[0] != '\0')
+        what = j->damage;
+    if (result == BODIES_FAILED)
+        journal_lose(j, what, error);
+    if (result != BODIES_IDLE)
+        notify_listeners(j);
+    return result == BODIES_DONE;
+}
+
 /* ------------------------------------------------------------------ steps */
 
 /* Takes the filled buffer; NULL: it is empty. */
@@ -508,6 +570,7 @@ journal_step(struct journal *j)
         return false;
     j->sealed = false;
     (void)drop_oldest(j);
+    drop_body_file(j);
     journal_update_space(j);
     checkpoint(j, appended);
     return true;
@@ -551,6 +614,7 @@ journal_idle(struct journal *j)
     lock_release(&j->lock);
     if (!j->sealed || !j->short_of_space || aged)
         journal_seal(j); /* repeated while space is short */
+    drop_body_file(j);
     if (!j->short_of_space || atomic_load(&j->lost))
         return;
     journal_update_space(j);

@@ -28,8 +28,11 @@ enum {
 };
 
 /* Features of a segment that a reader must know. */
-enum { SEGMENT_TEST_API = 1 }; /* made with a clock or faults of the test API */
-#define SEGMENT_KNOWN_FEATURES ((uint64_t)SEGMENT_TEST_API)
+enum {
+    SEGMENT_TEST_API = 1, /* made with a clock or faults of the test API */
+    SEGMENT_BODIES = 2    /* the journal has body files */
+};
+#define SEGMENT_KNOWN_FEATURES ((uint64_t)(SEGMENT_TEST_API | SEGMENT_BODIES))
 
 struct segment_head {
     uint32_t version;

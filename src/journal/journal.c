@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { IDLE_AFTER_S = 1, SEAL_AGAIN_S = 3600 };
+enum { IDLE_AFTER_MS = 1000, SEAL_AGAIN_MS = 3600000 };
 
 struct store_log *
 journal_log(struct journal *j)
@@ -58,6 +58,13 @@ journal_open(const struct journal_config *config, struct journal **out,
         entropy_init_seeded(&j->segments.entropy, config->seed);
     else
         entropy_init_system(&j->segments.entropy);
+    bodies_init(&j->bodies, config->disk, j->segments.journal, &j->lost);
+    j->bodies.damage = j->damage;
+    j->bodies.damage_cap = sizeof(j->damage);
+    if (config->seeded)
+        entropy_init_seeded(&j->bodies.entropy, config->seed + 1);
+    else
+        entropy_init_system(&j->bodies.entropy);
     j->filling = &j->buffers[0];
     j->checkpoint.activity = UINT64_MAX; /* always differs */
     st = buffer_init(&j->buffers[0]);
@@ -84,6 +91,11 @@ journal_close(struct journal *j)
         lock_release(&j->lock);
         (void)pthread_join(j->thread, NULL); /* cannot fail */
     }
+    bodies_stop(&j->bodies);
+    if (j->writes)
+        (void)pthread_join(j->writer, NULL); /* neither can fail */
+    if (j->loads)
+        (void)pthread_join(j->loader, NULL);
     while (journal_step(j)) /* the rest */
         continue;
     if (j->store != NULL && j->segments.file != NULL && !atomic_load(&j->lost)) {
@@ -91,6 +103,7 @@ journal_close(struct journal *j)
         (void)journal_step(j);
         journal_seal(j);
     }
+    bodies_fini(&j->bodies);
     segments_fini(&j->segments);
     disk_close(j->config.disk, j->lock_file);
     buffer_fini(&j->buffers[0]);
@@ -114,7 +127,8 @@ wait_for_work(struct journal *j)
         bool restless = !j->sealed || j->aged || j->short_of_space;
 
         j->waiting = true;
-        idle = !lock_wait_s(&j->lock, &j->work, restless ? IDLE_AFTER_S : SEAL_AGAIN_S);
+        idle =
+            !lock_wait_ms(&j->lock, &j->work, restless ? IDLE_AFTER_MS : SEAL_AGAIN_MS);
     }
     j->waiting = false;
     stopping = j->stopping && j->filling->used == 0;
@@ -135,13 +149,46 @@ thread_main(void *arg)
     return NULL;
 }
 
+static void *
+write_runs(void *arg)
+{
+    struct journal *j = arg;
+
+    while (bodies_wait_write(&j->bodies))
+        (void)journal_write_runs(j);
+    return NULL;
+}
+
+static void *
+load_runs(void *arg)
+{
+    struct journal *j = arg;
+
+    while (bodies_wait_load(&j->bodies))
+        while (journal_load_run(j))
+            continue;
+    return NULL;
+}
+
 enum status
 journal_start(struct journal *j)
 {
-    const enum status st = thread_start(&j->thread, thread_main, j);
+    enum status st = thread_start(&j->thread, thread_main, j);
 
     j->started = st == ST_OK;
+    if (st == ST_OK)
+        st = thread_start(&j->writer, write_runs, j);
+    j->writes = st == ST_OK;
+    if (st == ST_OK)
+        st = thread_start(&j->loader, load_runs, j);
+    j->loads = st == ST_OK;
     return st;
+}
+
+struct store_runs *
+journal_runs(struct journal *j)
+{
+    return &j->bodies.runs;
 }
 
 const struct bucket_bounds journal_sync_bounds = {14,

@@ -12,6 +12,7 @@
 #include "claimd/base/lock.h"
 #include "claimd/ds/list.h"
 #include "claimd/journal/journal.h"
+#include "journal/bodies.h"
 #include "journal/record.h"
 #include "journal/segment.h"
 
@@ -95,8 +96,10 @@ struct journal {
     struct buckets syncs; /* durations in microseconds; written by the committer */
     _Atomic uint64_t count_shown, bytes_shown; /* of segments, for journal_metrics() */
     _Atomic uint64_t left_shown;
-    pthread_t thread;
-    bool started;
+    struct bodies bodies;
+    char damage[JOURNAL_ERROR_CAP]; /* of a body file; empty: none */
+    pthread_t thread, writer, loader;
+    bool started, writes, loads; /* the threads */
 };
 
 static inline struct journal *

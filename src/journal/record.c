@@ -28,7 +28,7 @@ enum width {
     POINTED_DETAILS    /* pointer to details: two times, three texts */
 };
 
-enum base { CHANGE, METADATA, SUBSCRIPTION, MARKED, KEY, MESSAGE, BASES };
+enum base { CHANGE, METADATA, SUBSCRIPTION, MARKED, KEY, RUN, MESSAGE, BASES };
 
 struct field {
     uint8_t width, base;
@@ -45,6 +45,7 @@ struct field {
     FIELD(width, SUBSCRIPTION, store_subscription_record, member)
 #define OF_MARK(width, member)    FIELD(width, MARKED, mark, member)
 #define OF_KEY(width, member)     FIELD(width, KEY, store_key_record, member)
+#define OF_RUN(width, member)     FIELD(width, RUN, store_run_record, member)
 #define OF_MESSAGE(width, member) FIELD(width, MESSAGE, store_message_record, member)
 
 #define DOCUMENT                                                                         \
@@ -117,6 +118,18 @@ static const struct field key_fields[] = {OF_KEY(U64, key.hash[0]),
                                           OF_KEY(TEXT, result),
                                           {END, 0, 0}};
 
+static const struct field run_fields[] = {OF_RUN(U64, first),
+                                          OF_RUN(U64, stored),
+                                          OF_RUN(U64, unread),
+                                          OF_RUN(U64, sealed),
+                                          OF_RUN(U64, posted_ms),
+                                          OF_RUN(U64, expires_ms),
+                                          OF_RUN(U32, place.file),
+                                          OF_RUN(U32, place.length),
+                                          OF_RUN(U64, place.offset),
+                                          OF_RUN(TEXT, outlines),
+                                          {END, 0, 0}};
+
 static const struct field whole_message[] = {WHOLE_MESSAGE, {END, 0, 0}};
 static const struct field moved_message[] = {
     OF_MESSAGE(U64, old_number), WHOLE_MESSAGE, {END, 0, 0}};
@@ -164,6 +177,7 @@ static const struct row rows[RECORD_TYPES] = {
     [STORE_CHANGE_RETRY] = {"RETRY", false, no_fields, retried_message},
     [STORE_CHANGE_DETAILS] = {"DETAILS", false, no_fields, detailed_message},
     [STORE_CHANGE_KEY] = {"KEY", false, key_fields, whole_message},
+    [STORE_CHANGE_RUN] = {"RUN", false, run_fields, NULL},
     [RECORD_MARK] = {"MARK", false, mark_fields, NULL},
 };
 
@@ -369,6 +383,7 @@ record_write(uint8_t *to, struct store_change *change)
                                       [METADATA] = change->metadata,
                                       [SUBSCRIPTION] = change->subscription,
                                       [KEY] = change->key,
+                                      [RUN] = change->run,
                                       [MESSAGE] = &m};
     size_t count = 0;
     uint8_t *at;
@@ -546,7 +561,7 @@ get_field(struct record *r, const struct field *f, void *const bases[BASES])
     case KIND:
         return get_enum(r, STORE_QUEUE, STORE_TOPIC, member);
     case MARK_KIND:
-        return get_enum(r, MARK_OPENED, MARK_CLOSED, member);
+        return get_enum(r, MARK_OPENED, MARK_FILE_GONE, member);
     case KEY_KIND:
         return get_enum(r, STORE_KEY_POST, STORE_KEY_FINISH, member);
     case FLAG:
@@ -573,6 +588,7 @@ get_fields(struct record *r, const struct field *fields, struct store_message_re
                                 [SUBSCRIPTION] = &r->subscription,
                                 [MARKED] = &r->mark,
                                 [KEY] = &r->key,
+                                [RUN] = &r->run,
                                 [MESSAGE] = m};
 
     for (const struct field *f = fields; f->width != END; f++)
@@ -650,6 +666,16 @@ record_size(const uint8_t *from, size_t len)
     return size < RECORD_HEAD_BYTES || size > len || size % 8 != 0 ? 0 : size;
 }
 
+static bool
+is_run(const struct store_run_record *run)
+{
+    const size_t count = (size_t)__builtin_popcountll(run->stored);
+
+    return run->first % 64 == 0 && count > 0 && (run->unread & ~run->stored) == 0 &&
+           (run->sealed & ~run->stored) == 0 &&
+           run->outlines.len == count * sizeof(struct store_outline);
+}
+
 enum status
 record_read(const uint8_t *from, size_t len, struct record *out)
 {
@@ -687,6 +713,10 @@ record_read(const uint8_t *from, size_t len, struct record *out)
     }
     if (row->fields == key_fields)
         out->change.key = &out->key;
+    if (row->fields == run_fields)
+        out->change.run = &out->run;
+    if (row->fields == run_fields && !is_run(&out->run))
+        return ST_BAD_VALUE;
     if (row->fields[0].base == SUBSCRIPTION)
         out->change.subscription = &out->subscription;
     return ST_OK;

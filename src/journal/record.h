@@ -18,7 +18,8 @@ enum record_mark {
     MARK_OPENED = 1,           /* a server started; the numbers used before */
     MARK_CHECKPOINT_BEGIN = 2, /* records of a checkpoint follow */
     MARK_CHECKPOINT_END = 3,   /* the checkpoint since LSN `since` is whole */
-    MARK_CLOSED = 4            /* the server stopped cleanly */
+    MARK_CLOSED = 4,           /* the server stopped cleanly */
+    MARK_FILE_GONE = 5         /* the body file `since` has no messages, and is removed */
 };
 
 enum { RECORD_HEAD_BYTES = 24 };
@@ -27,7 +28,7 @@ enum { RECORD_HEAD_BYTES = 24 };
 struct mark {
     enum record_mark what;
     struct store_marks used;
-    uint64_t since; /* CHECKPOINT_END: LSN of its CHECKPOINT_BEGIN */
+    uint64_t since; /* CHECKPOINT_END: LSN of its CHECKPOINT_BEGIN; FILE_GONE: number */
 };
 
 /* The largest size of a change with so many bytes in its bodies and texts. */
@@ -55,6 +56,7 @@ struct record {
     struct store_checksum checksum;
     struct store_details details;
     struct store_key_record key;
+    struct store_run_record run;
     struct store_subscription_record subscription;
 };
 

@@ -51,7 +51,9 @@ apply_record(void *arg, struct reader *reader, struct record *record)
     if (record->type != RECORD_MARK)
         return store_replay(store, &record->change);
     store_replay_marks(store, &record->mark.used);
-    return ST_OK;
+    return record->mark.what == MARK_FILE_GONE
+               ? bodies_note_gone(&r->j->bodies, (uint32_t)record->mark.since)
+               : ST_OK;
 }
 
 static void
@@ -285,10 +287,13 @@ end_replay(struct recovery *r)
 {
     struct store *store = r->j->store;
     enum status st;
+    int error;
 
     r->j->starting = true;
     st = store_replay_end(store, r->out->now_ms);
     r->j->starting = false;
+    if (st != ST_OK && r->j->damage[0] != '\0')
+        return reader_fail(&r->reader, st, "%s" READER_ADVICE, r->j->damage);
     if (st == ST_BAD_VALUE)
         return reader_fail(&r->reader, st,
                            "the journal is damaged: it has a queue without a name, or "
@@ -296,6 +301,9 @@ end_replay(struct recovery *r)
     if (st != ST_OK)
         return reader_fail(&r->reader, st, "the store cannot start from the journal: %s",
                            status_text(st));
+    error = bodies_remove_unused(&r->j->bodies);
+    if (error != 0)
+        return start_fails(r, "remove its old body files", error);
     (void)journal_mark(r->j, MARK_OPENED, 0);
     return ST_OK;
 }

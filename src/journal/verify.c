@@ -316,7 +316,8 @@ show_record(void *arg, struct reader *reader, struct record *record)
     static const char *const mark_names[] = {[MARK_OPENED] = "OPENED",
                                              [MARK_CHECKPOINT_BEGIN] = "CHECKPOINT_BEGIN",
                                              [MARK_CHECKPOINT_END] = "CHECKPOINT_END",
-                                             [MARK_CLOSED] = "CLOSED"};
+                                             [MARK_CLOSED] = "CLOSED",
+                                             [MARK_FILE_GONE] = "FILE_GONE"};
     struct inspection *l = arg;
     bool mark = record->type == RECORD_MARK;
     struct journal_entry entry = {.lsn = reader->next_lsn,

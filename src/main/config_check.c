@@ -105,9 +105,8 @@ static const struct {
     int64_t least;
     const char *text;
 } least_sizes[] = {
-    {"max_memory", 1 << 20, "1M"},
-    {"journal_max_bytes", 32 << 20, "32M"},
-    {"project_max_bytes", 1 << 10, "1K"},
+    {"max_memory", 1 << 20, "1M"},           {"backlog_memory", 1 << 20, "1M"},
+    {"journal_max_bytes", 32 << 20, "32M"},  {"project_max_bytes", 1 << 10, "1K"},
     {"subscription_backlog", 1 << 10, "1K"},
 };
 

@@ -67,6 +67,18 @@ seal_body(void *arg, const struct store_queue *queue, struct bytes body, char *t
     return seal_close(arg, &scope, body, to);
 }
 
+/* Bytes in use from which on messages leave memory. The test API records each expiry with
+ * its message, so all stay then. */
+static uint64_t
+backlog_memory(const struct daemon *d)
+{
+    const int64_t bytes = d->config.backlog_memory;
+
+    if (bytes == 0 || d->testapi != NULL)
+        return UINT64_MAX;
+    return bytes == OPTION_WORD ? mem_budget(d->mem) / 4 : (uint64_t)bytes;
+}
+
 static enum status
 open_engine(struct daemon *d, struct config_errors *errors)
 {
@@ -91,6 +103,8 @@ open_engine(struct daemon *d, struct config_errors *errors)
         .log = d->testapi == NULL
                    ? store_setup_log(&d->store_setup)
                    : testapi_log(d->testapi, store_setup_log(&d->store_setup)),
+        .runs = store_setup_runs(&d->store_setup),
+        .backlog_memory = backlog_memory(d),
         .sealer = &d->sealer,
     };
     enum status st;

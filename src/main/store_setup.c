@@ -155,6 +155,12 @@ store_setup_log(const struct store_setup *s)
     return s->journal == NULL ? NULL : journal_log(s->journal);
 }
 
+struct store_runs *
+store_setup_runs(const struct store_setup *s)
+{
+    return s->journal == NULL ? NULL : journal_runs(s->journal);
+}
+
 static void
 log_recovery(const struct store_setup *s, struct store *store,
              const struct journal_recovery *recovery, int64_t wall_ms)

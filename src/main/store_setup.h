@@ -55,6 +55,9 @@ store_setup_open(struct store_setup *s, const struct config *config, struct log 
 /* The log for the engine, the server and the notifier. NULL: there is no journal. */
 struct store_log *store_setup_log(const struct store_setup *s);
 
+/* The body files of the journal; NULL: there is no journal. */
+struct store_runs *store_setup_runs(const struct store_setup *s);
+
 /*
  * Replays the journal into the store, and starts the committer. ST_CONFLICT after an
  * error message if the journal must not be used as it is (exit status 3). Other statuses

@@ -14,8 +14,7 @@ enum {
     MINUTE = 12, /* samples */
     UNSEEN_MOST =
         12, /* samples after which a queue that Redis does not show is forgotten */
-    LOG_MS = 60000,
-    SECONDS = SAMPLER_INTERVAL_MS / 1000
+    LOG_MS = 60000
 };
 
 /* A sample without its time, which all queues share. All zero: nothing happened in an
@@ -359,7 +358,7 @@ sampler_main(void *arg)
         sampler_tick(s);
         lock_acquire(&s->lock);
         if (!s->stopping)
-            (void)lock_wait_s(&s->lock, &s->stop, SECONDS);
+            (void)lock_wait_ms(&s->lock, &s->stop, SAMPLER_INTERVAL_MS);
     }
     lock_release(&s->lock);
     return NULL;

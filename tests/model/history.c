@@ -8,6 +8,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Between two looks of the engine at the writer of runs. */
+enum { UNLOAD_POLL_MS = 5 };
+
 enum {
     MAX_QUEUES = 200,
     KNOWN_MESSAGES = 256,
@@ -820,6 +823,8 @@ expect_idle_when_empty(struct history *h)
     do {
         next_ms = pair_housekeep(&h->pair);
         pair_audit(&h->pair);
+        if (next_ms <= h->pair.now_ms + UNLOAD_POLL_MS) /* runs are still written */
+            h->pair.now_ms = next_ms;
     } while (next_ms <= h->pair.now_ms);
     /* On Redis, claimd looks from time to time what another process has left. */
     if (h->pair.redis == NULL &&

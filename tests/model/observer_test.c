@@ -486,15 +486,18 @@ close_observed(struct history *h)
     logbook_free(h->o.kept);
 }
 
-/* The first kind of change that no history had; STORE_CHANGE_KINDS: they had all. STATE
- * and FEED are left out: only checkpoints have them. */
+/*
+ * The first kind of change that no history had; STORE_CHANGE_KINDS: they had all. STATE
+ * and FEED are left out, because only checkpoints have them, and RUN, because these
+ * stores keep all in memory.
+ */
 static size_t
 missing_kind(const uint64_t recorded[STORE_CHANGE_KINDS])
 {
     for (size_t i = STORE_CHANGE_QUEUE; i < STORE_CHANGE_KINDS; i++) {
         if (i == STORE_CHANGE_STATE)
             i = STORE_CHANGE_RETRY;
-        if (i == STORE_CHANGE_LOGGED)
+        if (i == STORE_CHANGE_RUN)
             i = STORE_CHANGE_EXPIRED;
         if (recorded[i] == 0)
             return i;

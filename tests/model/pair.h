@@ -8,6 +8,7 @@
 
 #include "claimd/engine/engine.h"
 #include "model/idmap.h"
+#include "support/kept_runs.h"
 
 struct redis_server;
 
@@ -40,6 +41,7 @@ struct pair {
     struct mem *mem; /* the engine's */
     struct store *twin, *engine;
     struct redis_server *redis; /* owned; NULL: it is an engine indeed */
+    struct kept_runs kept;      /* of an engine with CLAIMD_TEST_UNLOAD */
     int64_t now_ms;
     struct idmap ids; /* left: the twin's, right: the engine's */
     struct pair_waiter waiters[PAIR_WAITERS];

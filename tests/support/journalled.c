@@ -3,6 +3,15 @@
 #include "support/patient.h"
 #include "support/store_fixture.h"
 
+#include <stdlib.h>
+
+static void
+load_all(void *journal)
+{
+    while (journal_load_run(journal))
+        continue;
+}
+
 static void
 open_store(struct journalled *p)
 {
@@ -15,8 +24,14 @@ open_store(struct journalled *p)
     config.require_confirmation = p->require_confirmation;
     config.seed = p->seed;
     config.log = journal_log(p->journal);
+    config.runs = journal_runs(p->journal);
+    config.unload_all = p->unload || getenv("CLAIMD_TEST_UNLOAD") != NULL;
+    config.backlog_memory = UINT64_MAX;
+    if (config.unload_all)
+        config.backlog_memory = 0;
     ck_assert_status(engine_open(&config, &engine), ST_OK);
     p->store = patient_open(engine);
+    patient_between(p->store, load_all, p->journal);
 }
 
 void
@@ -43,6 +58,8 @@ journalled_start(struct journalled *p, int64_t now_ms)
 void
 journalled_commit(struct journalled *p)
 {
+    while (journal_write_runs(p->journal))
+        continue;
     while (journal_step(p->journal))
         continue;
 }

@@ -19,6 +19,7 @@ struct journalled {
     struct sim_disk *disk; /* borrowed */
     uint64_t segment_bytes;
     bool require_confirmation; /* of subscriptions */
+    bool unload;               /* every message that can be; also CLAIMD_TEST_UNLOAD */
     uint64_t seed;             /* of the process, counted up by journalled_start() */
     struct clock *clock;       /* of the store, borrowed; NULL: none */
     const uint8_t *boot_id;    /* of the machine; NULL: unknown */

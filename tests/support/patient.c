@@ -5,7 +5,20 @@
 struct patient {
     struct store store; /* first: the seam's handle */
     struct store *hasty;
+    void (*between)(void *arg); /* NULL: nothing */
+    void *arg;
 };
+
+/* True: the call is to be repeated. */
+static bool
+again(const struct store *s, enum status st)
+{
+    const struct patient *p = (const struct patient *)s;
+
+    if (st == ST_AGAIN && p->between != NULL)
+        p->between(p->arg);
+    return st == ST_AGAIN;
+}
 
 struct store *
 patient_inside(struct store *s)
@@ -21,7 +34,7 @@ patient_inside(struct store *s)
                                                                                          \
         do                                                                               \
             st = store_##name(patient_inside(s), __VA_ARGS__);                           \
-        while (st == ST_AGAIN);                                                          \
+        while (again(s, st));                                                            \
         return st;                                                                       \
     }
 
@@ -34,6 +47,15 @@ wrapped_close(struct store *s)
 {
     store_close(patient_inside(s));
     free(s);
+}
+
+void
+patient_between(struct store *s, void (*between)(void *arg), void *arg)
+{
+    struct patient *p = (struct patient *)s;
+
+    p->between = between;
+    p->arg = arg;
 }
 
 struct store *

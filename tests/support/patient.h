@@ -10,6 +10,9 @@
 /* Takes the store. Aborts without memory. */
 struct store *patient_open(struct store *hasty);
 
+/* Calls this, for a load of messages, before it repeats a call. */
+void patient_between(struct store *s, void (*between)(void *arg), void *arg);
+
 /* The store that it calls. */
 struct store *patient_inside(struct store *s);
 

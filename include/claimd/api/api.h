@@ -288,6 +288,8 @@ enum api_next {
     API_HOLD, /* the response is complete, but must not be sent before res->lsn is durable
                   (store_log_durability()). If it is lost, close the connection */
     API_AGAIN, /* a slice is done: serve other requests, then call again */
+    API_LOAD,  /* messages are read from the disk: call again when store_log_loaded() has
+                  grown */
     API_WAIT /* there is no message: call again when req->waiting's listener is notified,
               * or after wait_ms with WAITING_OVER */
 };

@@ -30,11 +30,11 @@ void lock_release(struct lock *l);
 
 /*
  * Releases l, waits until a thread signals `signal` or the seconds have passed, and
- * acquires l again. Returns false if the seconds have passed. May return true without a
+ * acquires l again. Returns false if the time has passed. May return true without a
  * signal, as pthread_cond_timedwait() does. The caller must hold l. The clock of the
  * condition variable must be CLOCK_MONOTONIC.
  */
-bool lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds);
+bool lock_wait_ms(struct lock *l, pthread_cond_t *signal, int64_t ms);
 
 /* True if the calling thread holds l. */
 bool lock_held(const struct lock *l);

@@ -42,6 +42,14 @@
     X(CLAIM_OF_PURGED, "sim/seeds", COMMON, "a claim ends after its queue was purged")   \
     X(EXPIRES_PURGED, "sim/seeds", COMMON, "a message expires between purge and free")   \
     X(EXPIRY_SLICED, "sim/seeds", COMMON, "an operation expires a second slice")         \
+    /* engine: runs */                                                                   \
+    X(RUN_EXPIRES_PARTLY, "sim/seeds", COMMON, "some unloaded messages of a run expire") \
+    X(RUN_EXPIRES_LOADING, "sim/seeds", RARE, "messages expire while they are loaded")   \
+    X(RUN_FREED_AGAIN, "sim/seeds", COMMON, "loaded messages are freed without a write") \
+    X(RUN_NOT_WRITTEN, "sim/seeds", COMMON, "a body file cannot be written")             \
+    X(RUN_WRITTEN_LATE, "sim/seeds", COMMON, "a queue is purged while a run is written") \
+    X(RUN_LOADED_LATE, "sim/seeds", RARE, "a run ends while it is loaded")               \
+    X(BODIES_DISK_FULL, "sim/seeds", COMMON, "the disk is full when runs are written")   \
     /* engine: dead letters */                                                           \
     X(LETTER_REFUSED, "sim/seeds", RARE, "a move of dead letters is undone")             \
     X(LETTER_DISK_FULL, "sim/seeds", RARE, "the disk is full in a move of dead letters") \

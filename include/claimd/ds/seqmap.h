@@ -80,6 +80,11 @@ void seqmap_set_ready(struct seqmap *map, uint64_t seq, bool ready);
 /* True if the number is in the map and ready. */
 bool seqmap_is_ready(const struct seqmap *map, uint64_t seq);
 
+/* The live and the ready numbers among the 64 from `first`, a multiple of 64: bit i is
+ * number first + i. */
+void
+seqmap_bits(const struct seqmap *map, uint64_t first, uint64_t *live, uint64_t *ready);
+
 /*
  * The item with the smallest number >= *seq that is live (ready), and that number in
  * *seq; NULL (and *seq unchanged) if there is none.

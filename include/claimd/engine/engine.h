@@ -10,7 +10,7 @@
 
 #include "claimd/base/entropy.h"
 #include "claimd/base/mem.h"
-#include "claimd/store/log.h"
+#include "claimd/store/runs.h"
 #include "claimd/store/sealer.h"
 #include "claimd/store/store.h"
 
@@ -37,6 +37,9 @@ struct engine_config {
     uint64_t keys;             /* limit of kept keys (store/key.h) */
     bool require_confirmation; /* subscriptions receive messages only if confirmed */
     struct store_log *log;     /* borrowed; NULL: none */
+    struct store_runs *runs;   /* borrowed; NULL: all messages stay in memory */
+    uint64_t backlog_memory;   /* bytes in use from which on messages are unloaded */
+    bool unload_all;           /* all that can be, at once: for tests */
     const struct store_sealer *sealer; /* borrowed; NULL: no encryption */
     bool seeded; /* repeatable ids from `seed`: for tests and simulation */
     uint64_t seed;

@@ -4,7 +4,9 @@
  *     journal_open()     locks the directory
  *     the store is opened with journal_log()
  *     journal_recover()  replays the log into the store, and begins to log
- *     journal_start()    starts a thread that commits; or the owner calls journal_step()
+ *     journal_start()    starts the threads: one commits, one writes body files, one
+ *                        reads them. Or the owner calls journal_step(),
+ *                        journal_write_runs() and journal_load_run()
  *     journal_close()    makes all changes durable; the store is closed afterwards
  *
  * An operation writes a change into a buffer under the store's lock, and the change has
@@ -23,7 +25,7 @@
 #include "claimd/base/counter.h"
 #include "claimd/base/log.h"
 #include "claimd/journal/disk.h"
-#include "claimd/store/log.h"
+#include "claimd/store/runs.h"
 #include "claimd/store/store.h"
 
 struct journal; /* opaque */
@@ -77,6 +79,9 @@ enum status journal_open(const struct journal_config *config, struct journal **o
 /* The log of the store's changes; lives as long as the journal. */
 struct store_log *journal_log(struct journal *j);
 
+/* The body files for its store's messages; likewise. */
+struct store_runs *journal_runs(struct journal *j);
+
 /*
  * The time of a store goes on for as long as the process was down. If the machine was not
  * booted again, its boot id and stopwatch_ns tell how long that was. Otherwise the wall
@@ -105,12 +110,17 @@ enum status
 journal_recover(struct journal *j, struct store *store, struct journal_recovery *recovery,
                 char error[JOURNAL_ERROR_CAP]);
 
-/* Starts the thread that commits. ST_UNAVAILABLE. */
+/* Starts the threads. ST_UNAVAILABLE. */
 enum status journal_start(struct journal *j);
 
 /* Commits once, and writes checkpoint records within their credit. False: there was
  * nothing to do, or the journal is lost. */
 bool journal_step(struct journal *j);
+
+/* Write what was unloaded, and read one run that was requested. Threads of the journal
+ * call them, or the owner. False: there was nothing to do. */
+bool journal_write_runs(struct journal *j);
+bool journal_load_run(struct journal *j);
 
 /* Writes a seal: all before it was durable, so a torn end before it counts as damage. It
  * also stores the time. */

@@ -54,8 +54,11 @@ struct store_log {
     /* Starts a commit of all changes that were appended so far. */
     void (*flush)(struct store_log *log);
 
-    /* Notifies the listener (STORE_READY) whenever the durability of an LSN may have
-     * changed. */
+    /* Number of loads of runs that ended (store/runs.h). */
+    uint64_t (*loaded)(struct store_log *log);
+
+    /* Notifies the listener (STORE_READY) whenever the durability of an LSN or the number
+     * of loads may have changed. */
     void (*listen)(struct store_log *log, struct store_listener *listener);
     void (*unlisten)(struct store_log *log, struct store_listener *listener);
 };
@@ -74,6 +77,12 @@ store_log_flush(struct store_log *log)
 {
     if (log != NULL && log->flush != NULL)
         log->flush(log);
+}
+
+static inline uint64_t
+store_log_loaded(struct store_log *log)
+{
+    return log == NULL || log->loaded == NULL ? 0 : log->loaded(log);
 }
 
 static inline void

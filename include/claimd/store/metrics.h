@@ -52,6 +52,8 @@ struct store_population {
     uint64_t dead_letters; /* those that are dead letters */
     uint64_t claims;
     uint64_t bytes; /* of bodies */
+    /* Messages and bytes of these that are on the disk only (store/runs.h). */
+    uint64_t unloaded, unloaded_bytes;
 };
 
 /* Messages of a queue that expired, since its creation or the start of the process. */

@@ -21,6 +21,8 @@
  *                                               then; no response waits for it
  *   STATE                                       messages with the claims that hold them,
  *                                               of a checkpoint or applied
+ *   RUN                                         messages of the queue that a body file
+ *                                               has (store/runs.h)
  *   FEED                                        messages that subscribers have still to
  *                                               receive, of a checkpoint. Without
  *                                               messages: there is a feed
@@ -64,6 +66,7 @@ enum store_change_kind {
     STORE_CHANGE_RETRY = 18,
     STORE_CHANGE_DETAILS = 19,
     STORE_CHANGE_KEY = 20,
+    STORE_CHANGE_RUN = 21,
     STORE_CHANGE_LOGGED, /* the end of the kinds that the journal stores */
 
     /* The journal does not store these. */
@@ -121,6 +124,31 @@ struct store_subscription_record {
     uint64_t delivered, permanent_failures, dropped;
 };
 
+/* Where a body file has the messages of a run. */
+struct store_place {
+    uint32_t file, length;
+    uint64_t offset;
+};
+
+/* At most 64 ready messages with neighboring numbers, which a body file has. Bit i of a
+ * set is number first + i. */
+struct store_run_record {
+    uint64_t first;        /* a multiple of 64 */
+    uint64_t stored;       /* the messages */
+    uint64_t unread;       /* those that were never claimed */
+    uint64_t sealed;       /* those with an encrypted body */
+    int64_t posted_ms;     /* of the first one when it was written */
+    int64_t expires_ms;    /* the first expiry when it was written */
+    struct bytes outlines; /* struct store_outline of each stored message, in order */
+    struct store_place place;
+};
+
+/* The part of a message that a RUN has. */
+struct store_outline {
+    uint32_t length; /* of its body */
+    uint32_t life;   /* milliseconds from expires_ms to its expiry */
+};
+
 /* A change, for a log. Its pointers are valid during the call. */
 struct store_change {
     /* The next change of a group, which a crash undoes as a whole or not at all; NULL:
@@ -144,6 +172,7 @@ struct store_change {
     struct store_claim_record claim; /* STATE: of the message that next() returned */
     const struct store_subscription_record *subscription; /* of kinds that have one */
     const struct store_key_record *key;                   /* KEY */
+    const struct store_run_record *run;                   /* RUN */
     size_t count;                                         /* messages */
 
     /* The next message; false: there is none. `at` and `from` are private. */

@@ -53,6 +53,7 @@ struct store_op {
     const struct store_key *key;
     bool flush_later;   /* in: the caller calls store_log_flush() before it sleeps */
     bool waits;         /* out: the waiter is in the wait queue */
+    bool loads;         /* out, with ST_AGAIN: messages are being read from the disk */
     bool repeated;      /* out: the result is that of an earlier call with this key */
     bool paused;        /* out: claim_create, pop: claims of the queue are paused */
     uint64_t lsn;       /* out: the response must wait until it is durable */

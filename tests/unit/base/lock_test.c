@@ -88,7 +88,7 @@ play(struct game *g, int self)
     lock_acquire(&g->lock);
     while (g->left > 0) {
         if (g->turn != self) {
-            (void)lock_wait_s(&g->lock, &g->thrown, 60);
+            (void)lock_wait_ms(&g->lock, &g->thrown, 60000);
             lock_assert_held(&g->lock);
             continue;
         }
@@ -132,7 +132,7 @@ wait_without_the_lock(void)
     struct lock l;
 
     lock_init(&l);
-    (void)lock_wait_s(&l, &never, 60);
+    (void)lock_wait_ms(&l, &never, 60000);
 }
 
 static void
@@ -156,7 +156,7 @@ do_what_needs_the_lock(void)
 START_TEST(work_without_the_lock_is_stopped_in_a_release_too)
 {
     expect_broken(release_what_is_free, "lock_held(l)", "in lock_release()\n");
-    expect_broken(wait_without_the_lock, "lock_held(l)", "in lock_wait_s()\n");
+    expect_broken(wait_without_the_lock, "lock_held(l)", "in lock_wait_ms()\n");
     expect_broken(do_what_needs_the_lock, "lock_held(&l)",
                   "in do_what_needs_the_lock()\n");
 }

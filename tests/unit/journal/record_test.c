@@ -489,7 +489,7 @@ START_TEST(the_bytes_on_disk_stay_as_they_are)
 
 START_TEST(a_mark_is_read)
 {
-    for (enum record_mark what = MARK_OPENED; what <= MARK_CLOSED; what++) {
+    for (enum record_mark what = MARK_OPENED; what <= MARK_FILE_GONE; what++) {
         const struct mark mark = {what, {1, 2, 3}, 4};
         uint8_t *bytes = allocate(record_bound(0, 0));
         struct record record;
@@ -503,7 +503,7 @@ START_TEST(a_mark_is_read)
         same_marks(&record.mark.used, &mark.used);
         ck_assert_uint_eq(record.mark.since, 4);
         ck_assert_int_eq(record.change.now_ms, 5);
-        bytes[RECORD_HEAD_BYTES] = what == MARK_OPENED ? 0 : MARK_CLOSED + 1;
+        bytes[RECORD_HEAD_BYTES] = what == MARK_OPENED ? 0 : MARK_FILE_GONE + 1;
         ck_assert_status(record_read(bytes, size, &record), ST_BAD_VALUE);
         free(bytes);
     }

@@ -1,0 +1,129 @@
+/*
+ * bodies: the body files of a journal, with the messages that its store keeps out
+ * of memory (claimd/store/runs.h; docs/journal.md, "Body files").
+ *
+ *               the first write            full, or its        no run      FILE_GONE
+ *                                          write failed        left        is durable
+ *     nothing ------------------> written -------------> whole ------> empty ------> gone
+ *
+ * A body file has the head of a segment, and one frame for each run, with a STATE record.
+ * It is named by its number in 8 hexadecimal digits. Numbers only grow.
+ *
+ *   Threads  `lock` guards everything but the parts of the writer and of the reader. It
+ *            is taken under locks of the store, and no lock is taken under it. Nobody
+ *            holds it during a call of the disk
+ */
+#ifndef JOURNAL_BODIES_H
+#define JOURNAL_BODIES_H
+
+#include "claimd/base/entropy.h"
+#include "claimd/base/lock.h"
+#include "claimd/journal/disk.h"
+#include "claimd/store/runs.h"
+#include "journal/frame.h"
+
+#include <stdatomic.h>
+
+/* Behind the number in a name. */
+#define BODIES_SUFFIX ".bodies"
+
+enum {
+    BODIES_FILE_BYTES = 64 << 20, /* begins another file */
+    BODIES_BUFFER_BYTES = 4 << 20,
+    BODIES_WAKE_BYTES = 1 << 20, /* the writer waits a moment for so much */
+    BODIES_WAIT_MS = 50,
+    BODIES_IDLE_MS = 3600000
+};
+
+struct body_file {
+    uint32_t number;
+    bool known;        /* its head was written, or read */
+    size_t runs;       /* of the store, also those that are being written */
+    uint64_t size;     /* in bytes, with what is being written */
+    uint64_t gone_lsn; /* of its FILE_GONE; 0: not logged */
+    uint8_t nonce[NONCE_BYTES];
+};
+
+struct bodies_buffer {
+    uint8_t *bytes; /* owned, mapped with the first write; NULL: not yet */
+    size_t used;
+};
+
+/* A file that the reader or the recovery keeps open. */
+struct body_handle {
+    struct disk_file *file; /* NULL: none */
+    uint32_t number;
+};
+
+struct bodies {
+    struct store_runs runs;
+    struct disk *disk;        /* borrowed */
+    const uint8_t *journal;   /* borrowed: the id of the journal */
+    const _Atomic bool *lost; /* borrowed: of the journal */
+    char *damage; /* borrowed: for the text of a damage; NULL: it is not wanted */
+    size_t damage_cap;
+    struct lock lock;
+    pthread_cond_t write_work, load_work;
+    bool stopping;
+    struct body_file *files; /* owned, ascending */
+    size_t count, capacity;
+    uint32_t newest; /* largest number ever used */
+    uint32_t *gone;  /* owned: files that were removed, by the log */
+    size_t gone_count, gone_capacity;
+    _Atomic uint64_t bytes; /* of all files */
+
+    struct bodies_buffer buffers[2], *filling;
+    uint32_t current; /* number of the file of the filled buffer; 0: none */
+    uint64_t end;     /* offset of the next run in it */
+    bool writing;     /* the other buffer is being written */
+    /* Tickets: a number in the lower bits, behind the number of failures so far. */
+    uint64_t issued, durable;
+    struct entropy entropy; /* of the writer */
+
+    struct list loads; /* struct store_load, oldest first */
+    /* Of the thread that loads; before its start: of recovery. */
+    struct body_handle reader;
+    _Atomic uint64_t loaded; /* loads that ended */
+    _Atomic bool used;       /* there was a write: segments need SEGMENT_BODIES */
+    _Atomic bool permitted;  /* the present one has it, so a RUN may be logged */
+};
+
+/* The result of a step. */
+enum bodies_result {
+    BODIES_IDLE, /* nothing to do */
+    BODIES_DONE,
+    BODIES_FAILED /* the log is lost: *error is an errno, *what names the step */
+};
+
+void bodies_init(struct bodies *b, struct disk *disk, const uint8_t *journal,
+                 const _Atomic bool *lost);
+
+/* Ends loads that wait, and frees everything. Its threads have ended. */
+void bodies_fini(struct bodies *b);
+
+/* Notes a FILE_GONE of the log. ST_NO_MEMORY. */
+enum status bodies_note_gone(struct bodies *b, uint32_t number);
+
+/* After the replay: removes files without runs. 0 or an errno. */
+int bodies_remove_unused(struct bodies *b);
+
+/* Writes the filled buffer, and makes it durable. */
+enum bodies_result bodies_write(struct bodies *b, const char **what, int *error);
+
+/* Reads the run that was requested first. */
+enum bodies_result bodies_load(struct bodies *b, const char **what, int *error);
+
+/* An empty file whose removal is not logged yet; 0: there is none. */
+uint32_t bodies_find_empty(struct bodies *b);
+void bodies_note_logged(struct bodies *b, uint32_t number, uint64_t lsn);
+
+/* Removes one empty file whose FILE_GONE is durable. */
+enum bodies_result
+bodies_remove(struct bodies *b, uint64_t durable, const char **what, int *error);
+
+/* Wait for work; false: the thread must end. */
+bool bodies_wait_write(struct bodies *b);
+bool bodies_wait_load(struct bodies *b);
+void bodies_stop(struct bodies *b);
+
+#endif
