@@ -85,7 +85,8 @@ conn_unread(const struct conn *c)
     char byte;
     ssize_t n;
 
-    if (c->mhd.tls != NULL && gnutls_record_check_pending(c->mhd.tls) > 0)
+    if (c->mhd.tls != NULL && (transport_has_input(&c->mhd.transport) ||
+                               gnutls_record_check_pending(c->mhd.tls) > 0))
         return UNREAD_DATA;
     n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (n > 0)

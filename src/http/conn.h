@@ -65,6 +65,25 @@ struct mhd_pieces {
 
 enum { PIECES_BREAK = -1 /* closes the connection */, PIECES_END = -2 /* of the body */ };
 
+/* Between the socket and GnuTLS (mhd/transport.c). */
+struct transport {
+    char *input;      /* read; memory of the worker or its own; NULL: nothing is left */
+    size_t at, end;   /* the bytes of it that GnuTLS has not taken */
+    uint64_t emptied; /* run in which the last read emptied the socket; 0: it did not */
+    uint64_t pulled;  /* run in which GnuTLS asked last */
+    char *held;       /* the head of a response, to be sent with its body; as input */
+    size_t held_len;
+    bool hold;           /* the next record is a head, and its body follows at once */
+    bool unwatched;      /* may not be in the epoll set of libmicrohttpd */
+    struct list reading; /* may have input that libmicrohttpd has not read */
+};
+
+static inline bool
+transport_has_input(const struct transport *t)
+{
+    return t->input != NULL;
+}
+
 struct MHD_Connection;
 struct mhd_daemon;
 struct tls_pair;
@@ -83,7 +102,8 @@ struct mhd_conn {
     unsigned replays;          /* ends of input that will still be replayed */
     uint64_t ended_bytes;      /* bytes of all requests that have ended; not with TLS */
     gnutls_session_t tls;      /* libmicrohttpd's; NULL: none */
-    struct tls_pair *pair;     /* pinned during the handshake */
+    struct transport transport;
+    struct tls_pair *pair;       /* pinned during the handshake */
     struct list pending_suspend; /* to be suspended when libmicrohttpd returns */
     struct list chunked;         /* in the middle of a chunked body */
     struct list ended;           /* the client sends no more, which is to be replayed */

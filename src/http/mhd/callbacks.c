@@ -404,6 +404,7 @@ end_request(struct conn *c, bool sent)
 {
     remove_link(&c->mhd.chunked);
     remove_link(&c->mhd.pending_suspend);
+    transport_flush(c);
     if (c->exchange != NULL)
         http_on_ended(c, sent);
 }
@@ -451,6 +452,7 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
 
             ENSURE(info != NULL); /* its daemon has TLS */
             c->mhd.tls = info->tls_session;
+            transport_set(c);
         }
         /* Without memory to watch it, the connection only times out later. */
         (void)watch_socket(m, c, c->mhd.watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, 0);

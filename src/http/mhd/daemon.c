@@ -17,6 +17,7 @@
 #include "claimd/http/tls.h"
 #include "http/mhd/internal.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -30,6 +31,13 @@ enum { RUNS_IN_A_ROW = 16 };
  * second to end: mhd_end().)
  */
 enum { IDLE_POLLS = 8, NAP_MS = 10 };
+
+/*
+ * libmicrohttpd reads from a connection with TLS until GnuTLS reports EAGAIN, which takes
+ * another run. If all input is read, that run can wait for the next event, and at most
+ * this long.
+ */
+enum { READ_MS = 1000 };
 
 /* libmicrohttpd logs this before it sends a built-in page, with the status and the
  * page. */
@@ -246,7 +254,8 @@ mhd_open(const struct mhd_config *config, struct mhd **out)
     m->no_memory = mhd_make_refusal(REFUSAL_NO_MEMORY, true, NULL);
     m->capacity = mhd_daemons(server, server->max_connections);
     m->daemons = mem_calloc(server->mem, m->capacity, sizeof(*m->daemons));
-    if (m->no_memory == NULL || !mhd_make_empty(m) || m->daemons == NULL)
+    if (m->no_memory == NULL || !mhd_make_empty(m) || m->daemons == NULL ||
+        !transport_open(m))
         st = ST_NO_MEMORY;
     while (st == ST_OK && m->count < initial_daemons(server))
         st = daemon_open(m, m->count > 0, false);
@@ -301,6 +310,7 @@ mhd_close(struct mhd *m)
         MHD_destroy_response(m->no_memory);
     if (m->empty != NULL)
         MHD_destroy_response(m->empty);
+    transport_close(m);
     mem_free(mem, m->daemons);
     mem_free(mem, m);
 }
@@ -385,6 +395,8 @@ mhd_suspend_now(struct conn *c)
     ENSURE(!c->mhd.suspended);
     MHD_suspend_connection(c->mhd.connection);
     c->mhd.suspended = c->mhd.was_suspended = true;
+    if (c->mhd.tls != NULL)
+        transport_suspended(c);
 }
 
 void
@@ -406,6 +418,8 @@ mhd_resume(struct conn *c)
         return;
     MHD_resume_connection(c->mhd.connection);
     c->mhd.suspended = false;
+    if (c->mhd.tls != NULL)
+        transport_resumed(c);
     c->mhd.daemon->due = true; /* libmicrohttpd notices it only when it runs */
 }
 
@@ -439,6 +453,18 @@ mhd_end(struct conn *c, enum refusal why)
 
 /* ------------------------------------------------------------------ the loop */
 
+/* True if libmicrohttpd claims to have work only because of connections that it has read
+ * from. */
+static bool
+only_read(const struct mhd *m, const struct mhd_daemon *d)
+{
+    const struct counter *counts = m->config.table->counts;
+
+    return d->tls && !d->due && counter_read(&counts[CONN_RECEIVING]) == 0 &&
+           counter_read(&counts[CONN_RESPONDING]) == 0 &&
+           counter_read(&counts[CONN_CLOSING]) == 0 && list_empty(&m->tls_handshaking);
+}
+
 /* Runs a daemon. Returns when it must run again. */
 static int64_t
 run_daemon(struct mhd *m, struct mhd_daemon *d)
@@ -452,15 +478,22 @@ run_daemon(struct mhd *m, struct mhd_daemon *d)
     m->called = d->due = false;
     m->running = d;
     for (int i = 0; i < runs && left == 0; i++) {
+        bool read;
+
+        transport_begin_run(m);
         (void)MHD_run(d->daemon); /* fails only after a shutdown */
         while ((link = list_pop(&m->pending_suspend)) != NULL)
             mhd_suspend_now(container_of(link, struct conn, mhd.pending_suspend));
         tls_suspend_idle(m);
-        if (MHD_get_timeout(d->daemon, &left) == MHD_NO) {
+        read = transport_is_read(m, d);
+        if (MHD_get_timeout(d->daemon, &left) == MHD_NO)
+            left = ULLONG_MAX;
+        if (left == 0 && read && only_read(m, d)) {
             d->idle_polls = 0;
-            return INT64_MAX;
+            return now_ms + READ_MS;
         }
     }
+    transport_reread(m, d);
     if (left == 0 && !m->strict)
         chunk_watchdog(m, d);
     d->idle_polls = left == 0 && !m->called ? d->idle_polls + 1 : 0;

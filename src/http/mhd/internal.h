@@ -34,6 +34,8 @@ struct mhd_daemon {
     unsigned idle_polls;
 };
 
+struct transport_buffers; /* opaque */
+
 struct mhd {
     struct mhd_config config;
     struct mhd_daemon *daemons; /* owned; the first `count` are open */
@@ -51,6 +53,8 @@ struct mhd {
     const struct mhd_daemon *running; /* that runs, or ran last; NULL: none did */
     bool called;                      /* the daemon that runs has called a callback */
     struct list pending_suspend, chunked, ended, tls_pending, tls_handshaking;
+    struct transport_buffers *buffers; /* owned; NULL: no listener has TLS */
+    struct list reading;               /* see struct transport */
 };
 
 static inline struct conn *
@@ -170,6 +174,46 @@ void tls_handshake_done(struct mhd *m, struct conn *c);
 
 /* The connection ends. Its session is gone. */
 void tls_end(struct mhd *m, struct conn *c);
+
+/* ------------------------------------------------------------------ transport.c */
+
+/* False without memory. */
+bool transport_open(struct mhd *m);
+void transport_close(struct mhd *m);
+
+/* Makes GnuTLS use the functions of this file for c. */
+void transport_set(struct conn *c);
+
+/* The connection ends. Its session is gone. */
+void transport_end(struct conn *c);
+
+/* The next record of c is the head of a response, and its body follows at once. */
+void transport_hold_head(struct conn *c);
+
+/* The response has ended. Sends a head that is still held. */
+void transport_flush(struct conn *c);
+
+/* c was suspended, or resumed. */
+void transport_suspended(struct conn *c);
+void transport_resumed(struct conn *c);
+
+/* Before each run of libmicrohttpd. */
+void transport_begin_run(struct mhd *m);
+
+/*
+ * After a run. False if libmicrohttpd may have left input unread that makes no further
+ * event, of a connection of d that is not suspended.
+ */
+bool transport_is_read(struct mhd *m, const struct mhd_daemon *d);
+
+/*
+ * libmicrohttpd waits for events. But GnuTLS reports EAGAIN after some records that are
+ * not for it, such as a key update, also if more input is there. libmicrohttpd must read
+ * it.
+ */
+void transport_reread(struct mhd *m, const struct mhd_daemon *d);
+
+/* ------------------------------------------------------------------ events */
 
 /*
  * Asks the worker's epoll set for one event, when the client of c stops sending or when

@@ -248,6 +248,8 @@ mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces)
         MHD_destroy_response(mr);
         return false;
     }
+    if (pieces == NULL && body.len > 0 && ex->request.method != METHOD_HEAD)
+        transport_hold_head(ex->conn);
     return queue_once(ex, mr, res->code,
                       ex->request.method == METHOD_HEAD ? 0 : body.len);
 }

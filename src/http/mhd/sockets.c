@@ -165,6 +165,8 @@ void
 tls_end(struct mhd *m, struct conn *c)
 {
     end_handshake(c);
+    if (c->mhd.tls != NULL)
+        transport_end(c);
     tls_client_cert_free(m->config.server->mem, c->certificate);
     c->certificate = NULL;
     c->mhd.tls = NULL;
