@@ -95,6 +95,8 @@ look_for_refusal(struct mhd *m, const char *format, va_list args)
     unsigned code = MHD_HTTP_BAD_REQUEST;
     const char *text;
 
+    if (m->running != NULL)
+        m->running->refuses = true;
     if (strncmp(format, built_in_page, sizeof(built_in_page) - 1) == 0) {
         code = va_arg(args, unsigned);
         mhd_replace_page(m, code, va_arg(args, const char *));
@@ -460,7 +462,8 @@ only_read(const struct mhd *m, const struct mhd_daemon *d)
 {
     const struct counter *counts = m->config.table->counts;
 
-    return d->tls && !d->due && counter_read(&counts[CONN_RECEIVING]) == 0 &&
+    return d->tls && !d->due && !d->refuses &&
+           counter_read(&counts[CONN_RECEIVING]) == 0 &&
            counter_read(&counts[CONN_RESPONDING]) == 0 &&
            counter_read(&counts[CONN_CLOSING]) == 0 && list_empty(&m->tls_handshaking);
 }
@@ -488,12 +491,14 @@ run_daemon(struct mhd *m, struct mhd_daemon *d)
         read = transport_is_read(m, d);
         if (MHD_get_timeout(d->daemon, &left) == MHD_NO)
             left = ULLONG_MAX;
+        if (left > 0)
+            d->refuses = false;
         if (left == 0 && read && only_read(m, d)) {
             d->idle_polls = 0;
             return now_ms + READ_MS;
         }
     }
-    transport_reread(m, d);
+    transport_reread(m, d, left > 0);
     if (left == 0 && !m->strict)
         chunk_watchdog(m, d);
     d->idle_polls = left == 0 && !m->called ? d->idle_polls + 1 : 0;

@@ -28,6 +28,7 @@ struct mhd_daemon {
     bool large;                /* for large heads */
     size_t block;              /* memory of a connection */
     size_t conns;
+    bool refuses;   /* libmicrohttpd sends a page or closes, which no callback reports */
     bool due;       /* it must run in this round */
     int64_t due_ms; /* when it must run anyway; real time, INT64_MAX: never */
     /* Rounds in a row in which it claimed to have work but did none. */
@@ -46,12 +47,12 @@ struct mhd {
     char *empty_start;          /* borrowed; the place of its request ids and date */
     int64_t date_s;             /* second of the wall clock that `date` is of */
     char date[CLOCK_HTTP_CAP];
-    char filler[HEADERS_CAP]; /* a text of any length, up to its end (response.c) */
-    size_t block;             /* memory of most connections */
-    size_t large_block;       /* memory of a connection for large heads; 0: none */
-    struct conn *adding;      /* within MHD_add_connection() */
-    const struct mhd_daemon *running; /* that runs, or ran last; NULL: none did */
-    bool called;                      /* the daemon that runs has called a callback */
+    char filler[HEADERS_CAP];   /* a text of any length, up to its end (response.c) */
+    size_t block;               /* memory of most connections */
+    size_t large_block;         /* memory of a connection for large heads; 0: none */
+    struct conn *adding;        /* within MHD_add_connection() */
+    struct mhd_daemon *running; /* that runs, or ran last; NULL: none did */
+    bool called;                /* the daemon that runs has called a callback */
     struct list pending_suspend, chunked, ended, tls_pending, tls_handshaking;
     struct transport_buffers *buffers; /* owned; NULL: no listener has TLS */
     struct list reading;               /* see struct transport */
@@ -207,11 +208,11 @@ void transport_begin_run(struct mhd *m);
 bool transport_is_read(struct mhd *m, const struct mhd_daemon *d);
 
 /*
- * libmicrohttpd waits for events. But GnuTLS reports EAGAIN after some records that are
- * not for it, such as a key update, also if more input is there. libmicrohttpd must read
- * it.
+ * After some runs. GnuTLS reports EAGAIN after a record that is not for libmicrohttpd,
+ * such as a key update, also if more input is there. Then libmicrohttpd waits for an
+ * event. So this makes it read again. idle: it claims to have no work.
  */
-void transport_reread(struct mhd *m, const struct mhd_daemon *d);
+void transport_reread(struct mhd *m, const struct mhd_daemon *d, bool idle);
 
 /* ------------------------------------------------------------------ events */
 

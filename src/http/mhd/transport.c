@@ -15,6 +15,9 @@
 /* A whole record, and the head of a response as a record. */
 enum { INPUT_CAP = 16384 + 512, HEAD_CAP = HEADERS_CAP + 512 };
 
+/* In fewer runs, libmicrohttpd reads a whole record that GnuTLS has decrypted. */
+enum { UNREAD_RUNS = 16 };
+
 /* Of a worker. Both are empty between two runs, if there is memory. */
 struct transport_buffers {
     struct conn *reader; /* whose bytes are in `input`; NULL: none */
@@ -180,13 +183,13 @@ transport_is_read(struct mhd *m, const struct mhd_daemon *d)
 }
 
 void
-transport_reread(struct mhd *m, const struct mhd_daemon *d)
+transport_reread(struct mhd *m, const struct mhd_daemon *d, bool idle)
 {
     for (struct list *at = m->reading.next; at != &m->reading; at = at->next) {
         struct conn *c = container_of(at, struct conn, mhd.transport.reading);
 
         if (c->mhd.daemon != d || c->mhd.suspended || c->mhd.transport.input == NULL ||
-            c->mhd.transport.pulled == m->buffers->run ||
+            (!idle && c->mhd.transport.pulled + UNREAD_RUNS > m->buffers->run) ||
             (c->phase != CONN_WAITING && c->phase != CONN_RECEIVING) ||
             gnutls_record_check_pending(c->mhd.tls) > 0)
             continue;
