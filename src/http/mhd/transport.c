@@ -12,8 +12,11 @@
 
 #include <errno.h>
 
-/* A whole record, and the head of a response as a record. */
-enum { INPUT_CAP = 16384 + 512, HEAD_CAP = HEADERS_CAP + 512 };
+/*
+ * INPUT_CAP: bytes that are read beyond what GnuTLS asks for, and a connection may keep
+ * in its own memory. HEAD_CAP: the head of a response as a record.
+ */
+enum { INPUT_CAP = 4096, HEAD_CAP = HEADERS_CAP + 512 };
 
 /* In fewer runs, libmicrohttpd reads a whole record that GnuTLS has decrypted. */
 enum { UNREAD_RUNS = 16 };
@@ -98,27 +101,27 @@ read_socket(struct mhd *m, struct conn *c, void *out, size_t len)
 {
     struct transport *t = &c->mhd.transport;
     struct transport_buffers *b = m->buffers;
-    const bool buffered = free_buffer(m);
-    const size_t cap = buffered ? sizeof(b->input) : len;
-    ssize_t n;
+    struct iovec parts[2] = {{out, len}, {b->input, INPUT_CAP}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = free_buffer(m) ? 2 : 1};
+    const size_t most = message.msg_iovlen == 1 ? len : len + INPUT_CAP;
+    ssize_t n = -1;
 
     transport_note(m, c);
     if (t->emptied == b->run) {
         errno = EAGAIN;
-        n = -1;
     } else {
-        n = recv(c->fd, buffered ? b->input : out, cap, MSG_DONTWAIT);
-        t->emptied = n != 0 && n < (ssize_t)cap ? b->run : 0;
+        n = recvmsg(c->fd, &message, MSG_DONTWAIT);
+        t->emptied = n != 0 && n < (ssize_t)most ? b->run : 0;
     }
     /* After EAGAIN libmicrohttpd watches the socket again, but not in a handshake. */
     if (n < 0 && c->used)
         t->unwatched = false;
-    if (n <= 0 || !buffered)
+    if (n <= (ssize_t)len)
         return n;
     t->input = b->input;
-    t->end = (size_t)n;
+    t->end = (size_t)n - len;
     b->reader = c;
-    return n;
+    return (ssize_t)len;
 }
 
 /* For gnutls_transport_set_pull_function(). */
@@ -130,12 +133,8 @@ pull(gnutls_transport_ptr_t ptr, void *out, size_t len)
     struct mhd *m = mhd_of(c);
 
     t->pulled = m->buffers->run;
-    if (t->input == NULL) {
-        ssize_t n = read_socket(m, c, out, len);
-
-        if (t->input == NULL)
-            return n;
-    }
+    if (t->input == NULL)
+        return read_socket(m, c, out, len);
     if (len > t->end - t->at)
         len = t->end - t->at;
     memcpy(out, t->input + t->at, len);
