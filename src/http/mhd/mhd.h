@@ -19,6 +19,7 @@
  *   callbacks.c   from the callbacks of libmicrohttpd to the functions http_on_*
  *   response.c    responses and refusals
  *   sockets.c     handshakes of TLS, ends of input, chunked bodies
+ *   transport.c   reads and writes the socket for GnuTLS
  *
  *   Threads  a struct mhd belongs to one worker
  */
