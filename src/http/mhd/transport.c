@@ -21,9 +21,10 @@ enum { INPUT_CAP = 4096, HEAD_CAP = HEADERS_CAP + 512 };
 /* In fewer runs, libmicrohttpd reads a whole record that GnuTLS has decrypted. */
 enum { UNREAD_RUNS = 16 };
 
-/* Of a worker. Both are empty between two runs, if there is memory. */
+/* Of a worker. Both are empty between two runs, if there is memory and no tiny record. */
 struct transport_buffers {
     struct conn *reader; /* whose bytes are in `input`; NULL: none */
+    bool holds;          /* `head` has the head of a connection */
     uint64_t run;        /* number of the present run */
     char input[INPUT_CAP];
     char head[HEAD_CAP];
@@ -223,7 +224,9 @@ send_parts(const struct conn *c, const struct iovec *parts, size_t count)
 static void
 drop_held(const struct mhd *m, struct transport *t)
 {
-    if (t->held != m->buffers->head)
+    if (t->held == m->buffers->head)
+        m->buffers->holds = false;
+    else
         mem_free(m->config.server->mem, t->held);
     t->held = NULL;
     t->held_len = 0;
@@ -252,8 +255,11 @@ push_held(const struct mhd *m, struct conn *c, const struct iovec *records, int 
     const struct iovec parts[2] = {{t->held, t->held_len}, records[0]};
     ssize_t n = send_parts(c, parts, 2);
 
-    if (n < 0 && errno != EAGAIN)
+    if (n < 0 && errno != EAGAIN) {
+        drop_held(m, t);
+        errno = EPIPE;
         return n;
+    }
     if (n < (ssize_t)t->held_len) {
         if (!keep_held(m, t, n < 0 ? 0 : (size_t)n)) {
             errno = ENOMEM;
@@ -281,14 +287,17 @@ push(gnutls_transport_ptr_t ptr, const giovec_t *records, int count)
     struct conn *c = ptr;
     struct transport *t = &c->mhd.transport;
     struct mhd *m = mhd_of(c);
+    const bool hold = t->hold;
 
+    t->hold = false;
     if (t->held != NULL)
         return push_held(m, c, records, count);
-    if (t->hold && count == 1 && records[0].iov_len <= HEAD_CAP) {
+    /* With tiny records, a head may take several runs, and keep the buffer meanwhile. */
+    if (hold && !m->buffers->holds && count == 1 && records[0].iov_len <= HEAD_CAP) {
+        m->buffers->holds = true;
         memcpy(m->buffers->head, records[0].iov_base, records[0].iov_len);
         t->held = m->buffers->head;
         t->held_len = records[0].iov_len;
-        t->hold = false;
         return (ssize_t)t->held_len;
     }
     return send_parts(c, records, (size_t)count);
