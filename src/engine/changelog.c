@@ -152,7 +152,7 @@ next_in_row(struct store_change *change, struct store_message_record *out)
     if (change->count == 0)
         return false;
     m = seqmap_next_live(&q->backlog->messages, &change->at);
-    while (change->kind == STORE_CHANGE_STATE && backlog_is_stored(q->backlog, m->seq)) {
+    while (change->kind != STORE_CHANGE_POST && backlog_is_stored(q->backlog, m->seq)) {
         change->at++;
         m = seqmap_next_live(&q->backlog->messages, &change->at);
     }

@@ -12,6 +12,9 @@
  *     4. finish_writes() asks whether the body file has them (journal/bodies.c).
  *        commit_write() logs a RUN with those that nothing has changed, and frees them.
  *
+ * A queue with unloaded messages unloads later ones even if there is memory. Otherwise
+ * each checkpoint would log those again.
+ *
  * Read run_load.c next.
  */
 #include "engine/run_unload.h"
@@ -324,29 +327,31 @@ unload_next(struct shard *sh, struct backlog *b)
 void
 unload_blocks(struct shard *sh, size_t blocks)
 {
+    const bool needed = is_memory_needed(sh->core);
+
     lock_assert_held(&sh->lock);
     finish_writes(sh);
-    while (blocks > 0 && !list_empty(&sh->long_backlogs) && is_memory_needed(sh->core)) {
+    for (; blocks > 0 && !list_empty(&sh->long_backlogs); blocks--) {
         struct backlog *b =
             container_of(sh->long_backlogs.next, struct backlog, unload_link);
-        enum status st = unload_next(sh, b);
+        enum status st = needed || b->unloaded > 0 ? unload_next(sh, b) : ST_CHANGED;
 
         if (st == ST_AGAIN)
             break;
-        blocks--;
         if (st == ST_OK)
             continue;
-        /* Some messages may have been claimed or delayed: a later search begins again. */
         list_remove(&b->unload_link);
+        if (st == ST_CHANGED) { /* there is no need: look at the next one */
+            list_add_before(&sh->long_backlogs, &b->unload_link);
+            continue;
+        }
+        /* Some messages may have been claimed or delayed: a later search begins again. */
         if (b->unload_ms <= sh->now_ms) {
             b->unload_at = 0;
             b->unload_ms = sh->now_ms + AGAIN_MS;
         }
     }
-    sh->unload_ms = WHEEL_NEVER;
-    if (!list_empty(&sh->writes) ||
-        (!list_empty(&sh->long_backlogs) && is_memory_needed(sh->core)))
-        sh->unload_ms = sh->now_ms + POLL_MS;
+    sh->unload_ms = list_empty(&sh->writes) ? WHEEL_NEVER : sh->now_ms + POLL_MS;
     shard_wake_at(sh, sh->unload_ms);
 }
 

@@ -140,7 +140,8 @@ make_space(struct bodies *b, size_t need)
 
     if (need > FRAME_BYTES_MAX)
         return ST_BEYOND_LOG;
-    if (atomic_load(b->lost) ||
+    atomic_store(&b->wanted, true);
+    if (atomic_load(b->lost) || !atomic_load(&b->permitted) ||
         (buffer->used > 0 && buffer->used + need > BODIES_BUFFER_BYTES))
         return ST_AGAIN;
     if (buffer_map(buffer) != ST_OK)
@@ -183,7 +184,6 @@ runs_write(struct store_runs *runs, struct store_change *state, size_t bytes,
         file->runs++;
         file->size = b->end;
         *ticket = ++b->issued;
-        atomic_store(&b->used, true);
         if (b->filling->used == place->length || b->filling->used >= BODIES_WAKE_BYTES)
             (void)pthread_cond_signal(&b->write_work); /* cannot fail */
     }
@@ -200,7 +200,7 @@ runs_written(struct store_runs *runs, uint64_t ticket)
     lock_acquire(&b->lock);
     if (ticket >> EPOCH_SHIFT != b->issued >> EPOCH_SHIFT || atomic_load(b->lost))
         durability = STORE_LOST; /* perhaps it was written: then in vain */
-    else if (ticket <= b->durable && atomic_load(&b->permitted))
+    else if (ticket <= b->durable)
         durability = STORE_DURABLE;
     lock_release(&b->lock);
     return durability;

@@ -1,6 +1,6 @@
 /*
- * bodies: the body files of a journal, with the messages that its store keeps out
- * of memory (claimd/store/runs.h; docs/journal.md, "Body files").
+ * bodies: the body files of a journal (docs/journal.md). A store unloads messages to them
+ * (claimd/store/runs.h).
  *
  *               the first write            full, or its        no run      FILE_GONE
  *                                          write failed        left        is durable
@@ -10,8 +10,8 @@
  * It is named by its number in 8 hexadecimal digits. Numbers only grow.
  *
  *   Threads  `lock` guards everything but the parts of the writer and of the reader. It
- *            is taken under locks of the store, and no lock is taken under it. Nobody
- *            holds it during a call of the disk
+ *            is taken under locks of the store, and no lock is taken under it. It is not
+ *            held during a call of the disk
  */
 #ifndef JOURNAL_BODIES_H
 #define JOURNAL_BODIES_H
@@ -84,7 +84,7 @@ struct bodies {
     /* Of the thread that loads; before its start: of recovery. */
     struct body_handle reader;
     _Atomic uint64_t loaded; /* loads that ended */
-    _Atomic bool used;       /* there was a write: segments need SEGMENT_BODIES */
+    _Atomic bool wanted;     /* the store wants to write: segments need SEGMENT_BODIES */
     _Atomic bool permitted;  /* the present one has it, so a RUN may be logged */
 };
 

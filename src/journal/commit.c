@@ -271,21 +271,27 @@ begin_segment(struct journal *j, const struct frame *frame)
     SOMETIMES_IF(j->checkpoint.under_way, SEGMENT_IN_CHECKPOINT);
     if (error != 0)
         journal_lose(j, "start a segment", error);
+    else if ((j->segments.required & SEGMENT_BODIES) != 0)
+        atomic_store(&j->bodies.permitted, true);
     return error == 0;
 }
 
-/* Checks whether there are body files, and the segment does not say so. An older claimd
- * must not read later frames, which may have a RUN. A segment without a frame stays. */
+/*
+ * Checks whether there are body files, and the segment does not say so. An older claimd
+ * must not read later frames, which may have a RUN. So segments that begin from now on
+ * say so, and the present one ends, unless it has no frame, or its successor is needed
+ * for a full disk.
+ */
 static bool
 needs_feature(struct journal *j, const struct frame *frame)
 {
     struct segments *s = &j->segments;
 
-    if (!atomic_load(&j->bodies.used) || atomic_load(&j->bodies.permitted) ||
-        s->all[s->count - 1].first_lsn == frame->first_lsn)
+    if (!atomic_load(&j->bodies.wanted) || atomic_load(&j->bodies.permitted))
         return false;
     s->required |= SEGMENT_BODIES;
-    return true;
+    return s->all[s->count - 1].first_lsn != frame->first_lsn &&
+           s->spares > SEGMENT_SPARES;
 }
 
 static bool
@@ -297,8 +303,6 @@ write_frame(struct journal *j, uint8_t *at, const struct frame *frame)
     if ((needs_feature(j, frame) || !segments_fits(&j->segments, size)) &&
         !begin_segment(j, frame))
         return false;
-    if ((j->segments.required & SEGMENT_BODIES) != 0)
-        atomic_store(&j->bodies.permitted, true);
     ENSURE(frame->count > 0 && size <= FRAME_BYTES_MAX);
     frame_seal(at, frame, j->segments.nonce);
     error = segments_write(&j->segments, at, size);

@@ -74,9 +74,7 @@ backlog_memory(const struct daemon *d)
 {
     const int64_t bytes = d->config.backlog_memory;
 
-    if (bytes == 0 || d->testapi != NULL)
-        return UINT64_MAX;
-    return bytes == OPTION_WORD ? mem_budget(d->mem) / 4 : (uint64_t)bytes;
+    return bytes == 0 || d->testapi != NULL ? UINT64_MAX : (uint64_t)bytes;
 }
 
 static enum status

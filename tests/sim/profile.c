@@ -186,6 +186,7 @@ profile_draw(struct profile *p, uint64_t seed)
     struct random restarts = {seed ^ 0x6a6f7572}, subscribers = {seed ^ 0x73756273};
     struct random testapi = {seed ^ 0x6b697473}, failing = {seed ^ 0x6661696c};
     struct random keys = {seed ^ 0x6b657973}, pauses = {seed ^ 0x68616c74};
+    struct random unloading = {seed ^ 0x72756e73};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
@@ -200,4 +201,5 @@ profile_draw(struct profile *p, uint64_t seed)
     draw_keys(p, &keys);
     draw_pauses(p, &pauses);
     p->testapi = random_chance(&testapi, 35);
+    p->unload = p->restart_once > 0 && !p->testapi && random_chance(&unloading, 60);
 }

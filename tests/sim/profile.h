@@ -56,6 +56,7 @@ struct profile {
     unsigned restart_once; /* the process ends; 0: it has no journal */
     unsigned commit_once; /* of the responses: the journal commits before anything else */
     unsigned checkpoint_once;
+    bool unload;             /* with a journal: all messages that can be leave memory */
     uint64_t segment_bytes;  /* of the journal */
     uint64_t journal_bytes;  /* journal_max_bytes; 0: any number */
     unsigned fails_once;     /* a delivery */

@@ -2,7 +2,13 @@
 
 #include "sim/history.h"
 
-enum { AUDIT_EVERY = 64, MINUTE_MS = 60000, DAY_MS = 24 * 60 * MINUTE_MS };
+/* UNLOAD_POLL_MS: between two looks of the store at the writer of runs. */
+enum {
+    AUDIT_EVERY = 64,
+    MINUTE_MS = 60000,
+    DAY_MS = 24 * 60 * MINUTE_MS,
+    UNLOAD_POLL_MS = 5
+};
 
 /* ---------------------------------------------------------------------- the clock */
 
@@ -148,6 +154,9 @@ finish(struct sim *sim)
     delete_all(sim);
     if (sim_broken(sim))
         return;
+    while (server_commit(&sim->server)) /* the last runs, which the store looks at then */
+        continue;
+    server_pass(&sim->server, UNLOAD_POLL_MS);
     if (server_housekeep(&sim->server) != INT64_MAX)
         (void)verdict_break(&sim->verdict, PROMISE_SOUND,
                             "an empty server wants to be woken");

@@ -80,8 +80,9 @@ watch_append(struct store_log *log, struct store_change *change, size_t *space)
         records += has_record(one);
     }
     lsn = inner->append(inner, change, space);
-    if (lsn == 0)
-        return 0;
+    /* With or without a RUN, clients see the same. */
+    if (lsn == 0 || seen[0].kind == STORE_CHANGE_RUN)
+        return lsn;
     s->lsn = lsn;
     if (s->first_lsn == 0)
         s->first_lsn = lsn + 1 - records;
@@ -160,7 +161,16 @@ recover(struct server *s, int64_t wall_ms)
 bool
 server_commit(struct server *s)
 {
-    return s->journal != NULL && journal_step(s->journal);
+    return s->journal != NULL &&
+           (journal_write_runs(s->journal) || journal_step(s->journal));
+}
+
+bool
+server_load(struct server *s)
+{
+    while (journal_load_run(s->journal))
+        continue;
+    return !s->lost;
 }
 
 enum store_durability
@@ -206,8 +216,12 @@ open_store(struct server *s, const struct profile *p, int64_t wall_ms)
     };
     enum status st = s->disk == NULL ? ST_OK : open_journal(s, p);
 
-    if (s->journal != NULL)
+    if (s->journal != NULL) {
         config.log = &s->watch;
+        config.runs = journal_runs(s->journal);
+        config.unload_all = p->unload;
+        config.backlog_memory = p->unload ? 0 : UINT64_MAX;
+    }
     if (s->testapi != NULL)
         config.log = testapi_log(s->testapi, config.log);
     if (engine_open(&config, &s->store) != ST_OK)
@@ -269,6 +283,7 @@ process_start(struct server *s, int64_t wall_ms)
     store_delivery_watch(s->store, &s->deliverer);
     api_caller_init(&s->caller, s->api, s->mem, s->now_ms);
     api_caller_init(&s->peeper, s->api, s->mem, s->now_ms);
+    s->caller.loads = s->peeper.loads = s->journal;
     return st;
 }
 
@@ -403,6 +418,17 @@ set_headers(struct server *s, const struct operation *op)
     s->caller.headers[API_HEADER_IDEMPOTENCY_KEY] = op->key == 0 ? NULL : s->key;
 }
 
+/* The disk is dead, so the process ends before the request has its messages. */
+static void
+end_without_response(struct response *res)
+{
+    buf_reset(&res->body, 0);
+    res->code = 503;
+    res->headers[0] = (struct response_header){"Retry-After", "1"};
+    res->header_count = 1;
+    res->lsn = UINT64_MAX; /* which is never durable */
+}
+
 bool
 server_do(struct server *s, const struct operation *op, struct trouble trouble,
           struct sim_response *response, bool *starved)
@@ -419,6 +445,10 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
     (void)api_call_bytes(&s->caller, api_method(bytes_str(method)), buf_view(&s->target),
                          s->body.len == 0 ? BYTES_NONE : buf_view(&s->body));
     *starved = trouble_ends(s, trouble, attempts);
+    if (s->caller.res.code == 0) {
+        end_without_response(&s->caller.res);
+        *starved = true;
+    }
     s->last = (struct exchanged){.method = method,
                                  .project = place_project(op->place),
                                  .key = op->key == 0 ? NULL : s->key,
@@ -501,8 +531,12 @@ server_handle(struct server *s, int waiter, const struct operation *op,
     attempts = trouble_begins(s, trouble);
     do
         next = api_handle(s->api, &p->req, &p->res);
-    while (next == API_AGAIN);
-    *starved = trouble_ends(s, trouble, attempts);
+    while (next == API_AGAIN || (next == API_LOAD && server_load(s)));
+    if (next == API_LOAD) {
+        api_stop_waiting(s->api, &p->req);
+        end_without_response(&p->res);
+    }
+    *starved = trouble_ends(s, trouble, attempts) || next == API_LOAD;
     p->waits = next == API_WAIT;
     if (p->waits && p->until_ms == 0)
         p->until_ms = s->now_ms + p->waiting.wait_ms;
@@ -616,7 +650,7 @@ server_find(struct server *s, int place, struct store_id id, int64_t *dead_ms)
     do
         st = store_message_list(s->store, (&(struct store_op){.now_ms = s->now_ms}),
                                 &queue, &filter, &batch);
-    while (st == ST_AGAIN);
+    while (st == ST_AGAIN && (s->journal == NULL || server_load(s)));
     for (size_t i = 0; st == ST_OK && i < batch.count; i++)
         if (strcmp(batch.messages[i].id.text, id.text) == 0) {
             found = i;

@@ -108,6 +108,9 @@ enum status process_start(struct server *s, int64_t wall_ms);
 /* Commits once; false: there was nothing to do, or the journal is lost. */
 bool server_commit(struct server *s);
 
+/* Reads all messages that are wanted from the disk. False: the disk is dead. */
+bool server_load(struct server *s);
+
 enum store_durability server_durability(const struct server *s, uint64_t lsn);
 
 /* Closes it; false if it has not given back all its memory. */

@@ -53,6 +53,7 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
                struct bytes body)
 {
     const char *mark = target.len == 0 ? NULL : memchr(target.data, '?', target.len);
+    enum api_next next;
     struct request req = {.method = method,
                           .listener = c->listener,
                           .from_proxy = c->from_proxy,
@@ -73,8 +74,14 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
     arena_reset(&c->arena);
     buf_reset(&c->res.body, 0);
     c->slices = 1;
-    while (api_handle(c->api, at_now(c, &req), &c->res) == API_AGAIN)
+    while ((next = api_handle(c->api, at_now(c, &req), &c->res)) == API_AGAIN ||
+           (next == API_LOAD && journal_load_run(c->loads)))
         c->slices++;
+    if (next == API_LOAD) { /* the disk is dead */
+        api_stop_waiting(c->api, &req);
+        c->res.code = 0;
+        return 0;
+    }
     check_head(&c->res);
     return c->res.code;
 }

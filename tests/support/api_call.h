@@ -13,6 +13,7 @@
 #define TESTS_SUPPORT_API_CALL_H
 
 #include "claimd/api/api.h"
+#include "claimd/journal/journal.h"
 
 #define API_CALL_CLIENT  "3381af92-2b9e-11e3-b191-71861300734c"
 #define API_CALL_PROJECT "480924"
@@ -28,8 +29,9 @@ struct api_caller {
     bool from_proxy;                       /* likewise */
     const struct certificate *certificate; /* shown with each call; NULL: none */
     struct arena arena;                    /* the last call's, until the next */
-    struct response res;                   /* the last response */
-    unsigned slices;                       /* in which it was made */
+    struct journal *loads; /* reads messages from the disk; NULL: none need it */
+    struct response res;   /* the last response */
+    unsigned slices;       /* in which it was made */
 };
 
 /* A client with Accept, Client-ID and X-Project-ID as above. */

@@ -1,6 +1,6 @@
 /*
  * store/runs: where an in-memory store keeps messages that do not fit into its memory.
- * The journal implements it with body files (docs/journal.md, "Body files").
+ * The journal implements it with body files (docs/journal.md).
  *
  * A run is at most 64 ready messages of a queue with neighboring numbers.
  *
@@ -40,8 +40,8 @@ struct store_load {
 struct store_runs {
     /*
      * Copies the messages of a STATE change to a buffer that will be written. *place:
-     * they will be there. *ticket: for written(). ST_AGAIN: too much is not written yet.
-     * ST_BEYOND_LOG: they are too large. ST_NO_MEMORY.
+     * they will be there. *ticket: for written(). ST_AGAIN: too much is not written yet,
+     * or the log cannot have runs yet. ST_BEYOND_LOG: they are too large. ST_NO_MEMORY.
      */
     enum status (*write)(struct store_runs *runs, struct store_change *state,
                          size_t bytes, struct store_place *place, uint64_t *ticket);
