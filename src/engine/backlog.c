@@ -107,7 +107,7 @@ backlog_exchange(struct backlog *b, struct seqmap_pool *pool, struct message *m,
 }
 
 /* Notes that a message differs from what its body file has. */
-static void
+static inline void
 mark_changed(const struct backlog *b, uint64_t seq)
 {
     struct run *r = backlog_run(b, seq);

@@ -139,7 +139,7 @@ load_runs(struct txn *t, uint64_t seq, size_t count)
 }
 
 enum status
-txn_load_ready(struct txn *t, size_t count)
+load_ready(struct txn *t, size_t count)
 {
     const struct backlog *b = t->queue->backlog;
     const uint64_t unloaded = backlog_next_unloaded(b, t->from_seq);
@@ -164,12 +164,10 @@ txn_load_from(struct txn *t, uint64_t seq, size_t count)
 }
 
 enum status
-txn_load_ids(struct txn *t, const struct bytes *ids, size_t count)
+load_ids(struct txn *t, const struct bytes *ids, size_t count)
 {
     enum status st = ST_OK;
 
-    if (t->queue == NULL || t->queue->backlog->unloaded == 0)
-        return ST_OK;
     for (size_t i = 0; i < count; i++) {
         struct ident id;
         enum status one;
@@ -185,7 +183,7 @@ txn_load_ids(struct txn *t, const struct bytes *ids, size_t count)
 }
 
 void
-load_ahead(struct shard *sh, struct backlog *b)
+load_next(struct shard *sh, struct backlog *b)
 {
     const uint64_t unloaded = backlog_next_unloaded(b, 0);
     uint64_t first = 0, block = unloaded / RUN_MESSAGES;

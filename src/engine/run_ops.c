@@ -95,7 +95,7 @@ run_remove(struct shard *sh, struct run *r, uint64_t bits)
 }
 
 void
-run_forget(struct shard *sh, struct backlog *b, uint64_t seq)
+run_forget_one(struct shard *sh, struct backlog *b, uint64_t seq)
 {
     struct run *r = backlog_run(b, seq);
 

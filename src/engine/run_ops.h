@@ -21,7 +21,13 @@ void run_add(struct shard *sh, struct backlog *b, struct run *r);
 uint64_t run_remove(struct shard *sh, struct run *r, uint64_t bits);
 
 /* The message in memory with this number is gone, or the log has it whole. */
-void run_forget(struct shard *sh, struct backlog *b, uint64_t seq);
+void run_forget_one(struct shard *sh, struct backlog *b, uint64_t seq);
+static inline void
+run_forget(struct shard *sh, struct backlog *b, uint64_t seq)
+{
+    if (b->runs.live > 0)
+        run_forget_one(sh, b, seq);
+}
 
 /* Arms the next expiry of the unloaded messages. */
 void run_arm(struct shard *sh, struct run *r);

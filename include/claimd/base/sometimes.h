@@ -49,7 +49,7 @@
     X(RUN_NOT_WRITTEN, "sim/seeds", COMMON, "a body file cannot be written")             \
     X(RUN_WRITTEN_LATE, "sim/seeds", COMMON, "a queue is purged while a run is written") \
     X(RUN_LOADED_LATE, "sim/seeds", RARE, "a run ends while it is loaded")               \
-    X(BODIES_DISK_FULL, "sim/seeds", COMMON, "the disk is full when runs are written")   \
+    X(BODIES_DISK_FULL, "sim/seeds", RARE, "the disk is full when runs are written")     \
     /* engine: dead letters */                                                           \
     X(LETTER_REFUSED, "sim/seeds", RARE, "a move of dead letters is undone")             \
     X(LETTER_DISK_FULL, "sim/seeds", RARE, "the disk is full in a move of dead letters") \
