@@ -36,14 +36,13 @@ bodies_of(struct store_runs *runs)
     return container_of(runs, struct bodies, runs);
 }
 
-static void
+void
 body_file_name(char name[DISK_NAME_CAP], uint32_t number)
 {
     (void)snprintf(name, DISK_NAME_CAP, "%08" PRIx32 BODIES_SUFFIX, number);
 }
 
-/* The number of a body file; 0: the name is another one. */
-static uint32_t
+uint32_t
 body_file_number(const char *name)
 {
     uint32_t number;
@@ -334,6 +333,17 @@ report(struct bodies *b, enum status st, const char *format, ...)
     return st;
 }
 
+/* Notes that a file is damaged. */
+static enum status
+report_flaw(struct bodies *b, uint32_t number, const char *flaw)
+{
+    char name[DISK_NAME_CAP];
+
+    body_file_name(name, number);
+    b->flaw = flaw;
+    return report(b, ST_BAD_VALUE, "the body file %s %s", name, flaw);
+}
+
 static enum status
 open_for_reading(struct bodies *b, struct body_handle *reader, uint32_t number)
 {
@@ -349,7 +359,7 @@ open_for_reading(struct bodies *b, struct body_handle *reader, uint32_t number)
     body_file_name(name, number);
     error = disk_file_open(b->disk, name, DISK_READ, &reader->file);
     if (error == ENOENT)
-        return report(b, ST_BAD_VALUE, "the body file %s is missing", name);
+        return report_flaw(b, number, "is missing");
     return error == 0 ? ST_OK
                       : report(b, ST_IO, "the journal cannot open %s: %s", name,
                                disk_error_text(error, text));
@@ -406,6 +416,7 @@ read_run(struct bodies *b, struct body_handle *reader, const struct store_place 
     if (error != 0)
         return report(b, ST_IO, "the journal cannot read %s: %s", name,
                       disk_error_text(error, text));
+    b->flaw = "has a damaged frame";
     if (got < place->length || !check_run(*bytes, place, nonce, record))
         return report(b, ST_BAD_VALUE, "the body file %s is damaged at %" PRIu64, name,
                       place->offset);
@@ -564,10 +575,9 @@ find_file(struct bodies *b, uint32_t number, struct body_file **out)
                       disk_error_text(error, text));
     if (got < sizeof(bytes) || segment_head_read(bytes, &head) != SEGMENT_GOOD ||
         head.first_lsn != number)
-        return report(b, ST_BAD_VALUE, "the body file %s has no valid head", name);
+        return report_flaw(b, number, "has no valid head");
     if (memcmp(head.journal, b->journal, NONCE_BYTES) != 0)
-        return report(b, ST_BAD_VALUE, "the body file %s belongs to another journal",
-                      name);
+        return report_flaw(b, number, "belongs to another journal");
     *out = file_add(b, number);
     if (*out == NULL)
         return ST_NO_MEMORY;
@@ -593,6 +603,7 @@ runs_adopt(struct store_runs *runs, const struct store_queue *queue,
         is_gone(b, run->place.file) ? ST_NOT_FOUND : find_file(b, run->place.file, &file);
     if (st == ST_OK && run->place.offset + run->place.length > file->size) {
         body_file_name(name, run->place.file);
+        b->flaw = "ends too early";
         st = report(b, ST_BAD_VALUE,
                     "the body file %s ends at %" PRIu64 ", but the messages %" PRIu64
                     " to %" PRIu64 " of the queue %.*s are at %" PRIu64,

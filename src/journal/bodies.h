@@ -62,6 +62,7 @@ struct bodies {
     const _Atomic bool *lost; /* borrowed: of the journal */
     char *damage; /* borrowed: for the text of a damage; NULL: it is not wanted */
     size_t damage_cap;
+    const char *flaw; /* the damage that was found last, without the name of the file */
     struct lock lock;
     pthread_cond_t write_work, load_work;
     bool stopping;
@@ -94,6 +95,11 @@ enum bodies_result {
     BODIES_DONE,
     BODIES_FAILED /* the log is lost: *error is an errno, *what names the step */
 };
+
+void body_file_name(char name[DISK_NAME_CAP], uint32_t number);
+
+/* The number of a body file; 0: the name is another one. */
+uint32_t body_file_number(const char *name);
 
 void bodies_init(struct bodies *b, struct disk *disk, const uint8_t *journal,
                  const _Atomic bool *lost);

@@ -3,6 +3,7 @@
 
 #include "claimd/base/hash.h"
 #include "claimd/ds/hashmap.h"
+#include "journal/bodies_check.h"
 #include "journal/journal_private.h"
 #include "journal/reader.h"
 
@@ -179,11 +180,13 @@ struct inspection {
     struct queue_names queue_names;
     struct segments segments;
     struct reader reader;
+    struct journal_bodies *bodies; /* NULL: they are not read */
 
     /* Of a salvage: */
     struct segments to;
     bool quiet;                       /* during the first pass */
     uint64_t unplaced_from, unplaced; /* a run of records without a queue */
+    struct hashmap runs;              /* struct saved_run, owned; of queue_names.mem */
     uint8_t *frame;                   /* owned: of FRAME_BYTES_MAX bytes */
     struct frame next;
 };
@@ -204,6 +207,40 @@ report_damage(void *arg, const struct journal_damage *damage)
 
     if (!l->quiet && l->callbacks->damage != NULL)
         l->callbacks->damage(l->callbacks->arg, damage);
+}
+
+static void
+report_lost_messages(void *arg, const struct journal_damage *damage, uint64_t messages)
+{
+    struct inspection *l = arg;
+
+    l->reader.found.damages++;
+    l->reader.found.lost_messages += messages;
+    report_damage(l, damage);
+}
+
+/* After the first reading: the body files can be read. */
+static enum status
+identify_bodies(struct inspection *l)
+{
+    int error =
+        bodies_check_identify(l->bodies, l->reader.known ? l->segments.journal : NULL);
+    char text[ERRNO_TEXT_CAP];
+
+    l->bodies->report = report_lost_messages;
+    l->bodies->arg = l;
+    return error == 0 ? ST_OK
+                      : reader_fail(&l->reader, ST_IO,
+                                    "the journal cannot read " DURABLE_LSN_NAME ": %s",
+                                    disk_error_text(error, text));
+}
+
+static enum status
+note_file_gone(struct inspection *l, const struct record *record)
+{
+    return record->type == RECORD_MARK && record->mark.what == MARK_FILE_GONE
+               ? bodies_note_gone(&l->bodies->bodies, (uint32_t)record->mark.since)
+               : ST_OK;
 }
 
 static enum status
@@ -240,7 +277,7 @@ replay_record(void *arg, struct reader *reader, struct record *record)
     if (record->type == RECORD_MARK) {
         if (!l->broken)
             store_replay_marks(l->store, &record->mark.used);
-        return ST_OK;
+        return note_file_gone(l, record);
     }
     if (!l->broken)
         st = store_replay(l->store, &record->change);
@@ -278,6 +315,7 @@ end_replay(struct inspection *l)
     if (found->now_ms < found->last_ms)
         found->now_ms = found->last_ms;
     st = l->broken ? ST_BAD_VALUE : store_replay_end(l->store, found->now_ms);
+    bodies_check_flush(l->bodies);
     found->replayed = st == ST_OK;
     if (st == ST_BAD_VALUE && found->damages == 0)
         return reader_fail(&l->reader, ST_CONFLICT,
@@ -286,21 +324,27 @@ end_replay(struct inspection *l)
     if (st == ST_NO_MEMORY)
         return reader_fail(&l->reader, st,
                            "out of memory: the contents of the journal do not fit");
+    if (st == ST_IO)
+        return reader_fail(&l->reader, st, "%s", l->bodies->text);
     return ST_OK;
 }
 
 enum status
-journal_verify(struct disk *disk, struct store *store,
+journal_verify(struct journal_bodies *bodies, struct store *store,
                const struct journal_callbacks *callbacks, struct journal_findings *out,
                char error[JOURNAL_ERROR_CAP])
 {
-    struct inspection l = {
-        .callbacks = callbacks, .store = store, .reader = {.record = replay_record}};
-    enum status st = inspect_begin(&l, disk, error);
+    struct inspection l = {.callbacks = callbacks,
+                           .store = store,
+                           .bodies = bodies,
+                           .reader = {.record = replay_record}};
+    enum status st = inspect_begin(&l, bodies->bodies.disk, error);
 
     l.reader.found.now_ms = out->now_ms;
     if (st == ST_OK)
         st = reader_read(&l.reader);
+    if (st == ST_OK)
+        st = identify_bodies(&l);
     if (st == ST_OK) {
         check_beginning(&l);
         st = end_replay(&l);
@@ -320,11 +364,13 @@ show_record(void *arg, struct reader *reader, struct record *record)
                                              [MARK_FILE_GONE] = "FILE_GONE"};
     struct inspection *l = arg;
     bool mark = record->type == RECORD_MARK;
+    bool gone = mark && record->mark.what == MARK_FILE_GONE;
     struct journal_entry entry = {.lsn = reader->next_lsn,
                                   .type = record_type_name(record->type),
                                   .change = mark ? NULL : &record->change,
                                   .mark = mark ? mark_names[record->mark.what] : NULL,
-                                  .since = mark ? record->mark.since : 0,
+                                  .since = mark && !gone ? record->mark.since : 0,
+                                  .file = gone ? record->mark.since : 0,
                                   .now_ms = record->change.now_ms,
                                   .wall_ahead_ms = reader->found.wall_ahead_ms};
 
@@ -362,7 +408,7 @@ journal_show(struct disk *disk, bool live, uint64_t from,
  * A salvage reads the journal twice: first the names of all queues, which may come late,
  * then the records. It copies them as they are, except marks of checkpoints, whose LSNs
  * mean nothing in the copy. The copy begins with LSN 1, so it needs no checkpoint to be
- * whole.
+ * whole. It has no body files: the messages of a RUN become STATE records.
  */
 enum {
     FLUSH_AT = 1 << 20 /* bytes of a frame of the copy, unless it has one record */
@@ -458,9 +504,141 @@ static enum status
 learn_names(void *arg, struct reader *reader, struct record *record)
 {
     struct inspection *l = arg;
+    enum status st = note_file_gone(l, record);
 
     (void)reader;
-    return queue_names_update(&l->queue_names, record);
+    return st == ST_OK ? queue_names_update(&l->queue_names, record) : st;
+}
+
+/* The last run of a block of numbers that the log has named. */
+struct saved_run {
+    struct hashnode node; /* in inspection.runs */
+    uint32_t tag;         /* of its queue */
+    uint64_t first;
+    struct store_place place;
+};
+
+struct run_key {
+    uint32_t tag;
+    uint64_t first;
+};
+
+static bool
+is_run(const struct hashnode *node, const void *key)
+{
+    const struct saved_run *run = container_of(node, struct saved_run, node);
+    const struct run_key *wanted = key;
+
+    return run->tag == wanted->tag && run->first == wanted->first;
+}
+
+/* Notes where the messages of a run are. *repeated: that is known already. */
+static enum status
+note_run(struct inspection *l, const struct store_change *change, bool *repeated)
+{
+    const struct store_run_record *record = change->run;
+    const struct run_key key = {change->tag, record->first};
+    const uint64_t hash = hash_mix(key.first + hash_mix(key.tag));
+    struct hashnode *node = hashmap_find(&l->runs, hash, is_run, &key);
+    struct saved_run *run;
+
+    *repeated = false;
+    if (node != NULL) {
+        run = container_of(node, struct saved_run, node);
+        *repeated = memcmp(&run->place, &record->place, sizeof(run->place)) == 0;
+        run->place = record->place;
+        return ST_OK;
+    }
+    if (hashmap_reserve(&l->runs, 1) != ST_OK)
+        return ST_NO_MEMORY;
+    run = mem_alloc(l->queue_names.mem, sizeof(*run));
+    if (run == NULL)
+        return ST_NO_MEMORY;
+    *run = (struct saved_run){.tag = key.tag, .first = key.first, .place = record->place};
+    hashmap_insert(&l->runs, &run->node, hash);
+    return ST_OK;
+}
+
+static void
+forget_runs(struct inspection *l)
+{
+    struct hashnode *node;
+
+    if (l->queue_names.mem == NULL)
+        return;
+    while ((node = hashmap_walk(&l->runs, NULL)) != NULL) {
+        hashmap_remove(&l->runs, node);
+        mem_free(l->queue_names.mem, container_of(node, struct saved_run, node));
+    }
+    hashmap_fini(&l->runs);
+}
+
+static bool
+next_of_one(struct store_change *change, struct store_message_record *out)
+{
+    if (change->at++ > 0)
+        return false;
+    *out = *(const struct store_message_record *)change->from[0];
+    return true;
+}
+
+/* Writes a message of a body file to the log of the copy. */
+static enum status
+put_message(struct inspection *l, const struct store_change *run,
+            const struct store_message_record *m)
+{
+    struct store_change one = {.kind = STORE_CHANGE_STATE,
+                               .tag = run->tag,
+                               .now_ms = run->now_ms,
+                               .count = 1,
+                               .next = next_of_one,
+                               .from = {m}};
+    uint8_t *bytes = malloc(record_bound(1, m->body.len));
+    enum status st;
+
+    if (bytes == NULL)
+        return reader_fail(&l->reader, ST_NO_MEMORY, "out of memory");
+    st = put_record(l, bytes, record_write(bytes, &one), run->now_ms);
+    free(bytes);
+    return st;
+}
+
+/* A RUN while it is copied. */
+struct run_copy {
+    struct inspection *l;
+    const struct store_change *run;
+    enum status written; /* else error[] says why */
+};
+
+static enum status
+put_messages(void *arg, struct store_change *state)
+{
+    struct run_copy *copy = arg;
+    const struct store_run_record *run = copy->run->run;
+    struct store_message_record m;
+
+    while (copy->written == ST_OK && state->next(state, &m))
+        if (m.number - run->first < 64 && (run->stored >> (m.number - run->first) & 1))
+            copy->written = put_message(copy->l, copy->run, &m);
+    return copy->written;
+}
+
+/* Copies the messages of a run, unless a checkpoint repeats it: then the copy has them,
+ * and later changes stay. */
+static enum status
+put_run(struct inspection *l, const struct named_queue *q,
+        const struct store_change *change)
+{
+    struct run_copy copy = {l, change, ST_OK};
+    bool repeated;
+    enum status st = note_run(l, change, &repeated);
+
+    if (st != ST_OK || repeated || q->gone)
+        return st;
+    st = bodies_check_read(l->bodies, &q->where, change->run, put_messages, &copy);
+    if (st == ST_IO && copy.written == ST_OK)
+        return reader_fail(&l->reader, st, "%s", l->bodies->text);
+    return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
 /* True if a record makes_queue its queue if there is none: the queue must have a name. */
@@ -503,6 +681,8 @@ copy_record(void *arg, struct reader *reader, struct record *record)
             l->unplaced_from = l->reader.next_lsn;
         return ST_OK;
     }
+    if (record->type == STORE_CHANGE_RUN)
+        return put_run(l, q, &record->change);
     return put_record(l, reader->record_at, reader->record_size, record->change.now_ms);
 }
 
@@ -522,6 +702,7 @@ read_again(struct inspection *l,
     l->quiet = record == learn_names;
     st = reader_read(&l->reader);
     report_unplaced_run(l);
+    bodies_check_flush(l->bodies);
     reader_fini(&l->reader);
     return st;
 }
@@ -534,6 +715,9 @@ salvage_begin(struct inspection *l)
     l->segments.read_only = true;
     l->frame = malloc(FRAME_BYTES_MAX);
     if (l->frame == NULL || queue_names_init(&l->queue_names) != ST_OK)
+        return reader_fail(&l->reader, ST_NO_MEMORY, "out of memory");
+    hashmap_init(&l->runs, l->queue_names.mem);
+    if (journal_bodies_open(l->segments.disk, &l->bodies) != ST_OK)
         return reader_fail(&l->reader, ST_NO_MEMORY, "out of memory");
     entropy_init_system(&l->to.entropy);
     if (entropy_reserve(&l->to.entropy, NONCE_BYTES) != ST_OK)
@@ -578,13 +762,18 @@ journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
     st = salvage_begin(&l);
     if (st == ST_OK)
         st = read_again(&l, learn_names);
-    l.to.required = l.reader.required; /* a copy of a test API's journal is one, too */
+    /* A copy of a test API's journal is one, too. It has no body files. */
+    l.to.required = l.reader.required & ~(uint64_t)SEGMENT_BODIES;
+    if (st == ST_OK)
+        st = identify_bodies(&l);
     if (st == ST_OK)
         st = read_again(&l, copy_record);
     if (st == ST_OK)
         st = salvage_finish(&l);
     *out = l.reader.found;
     free(l.frame);
+    forget_runs(&l);
+    journal_bodies_close(l.bodies);
     segments_fini(&l.to);
     inspect_end(&l);
     return st;

@@ -86,7 +86,7 @@ command_replay_open(struct command_replay *r, struct disk *d, const char *path,
                     const struct journal_callbacks *callbacks)
 {
     const struct api_limits *limits = &api_limits_default;
-    struct engine_config config = {.shards = 1};
+    struct engine_config config = {.shards = 1, .backlog_memory = UINT64_MAX};
     char error[JOURNAL_ERROR_CAP];
     struct clock clock;
     enum status st = ST_NO_MEMORY;
@@ -104,10 +104,14 @@ command_replay_open(struct command_replay *r, struct disk *d, const char *path,
     config.dead_letter_ttl_s = limits->dead_letter_ttl;
     config.key_window_ms = limits->idempotency_window * 1000;
     if (r->mem != NULL)
+        st = journal_bodies_open(d, &r->bodies);
+    if (st == ST_OK) {
+        config.runs = journal_bodies_runs(r->bodies);
         st = engine_open(&config, &r->store);
+    }
     if (st != ST_OK)
         return command_fails(COMMAND_FAILED, "%s", status_text(st));
-    st = journal_verify(d, r->store, callbacks, &r->found, error);
+    st = journal_verify(r->bodies, r->store, callbacks, &r->found, error);
     if (st == ST_OK)
         return COMMAND_GOOD;
     return command_fails(st == ST_CONFLICT ? COMMAND_DAMAGED : COMMAND_FAILED, "%s: %s",
@@ -117,6 +121,7 @@ command_replay_open(struct command_replay *r, struct disk *d, const char *path,
 void
 command_replay_close(struct command_replay *r)
 {
+    journal_bodies_close(r->bodies);
     store_close(r->store);
     mem_destroy(r->mem);
 }

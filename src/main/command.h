@@ -52,6 +52,7 @@ void command_journal_close(struct command_journal *j);
 /* A store with the contents of a journal. */
 struct command_replay {
     struct mem *mem;
+    struct journal_bodies *bodies;
     struct store *store;
     int64_t now_ms;
     struct journal_findings found;

@@ -245,19 +245,22 @@ dump_server(const struct command_args *args)
 }
 
 static int
-print_store(struct store *store, int64_t now_ms, const char *project, struct buf *out)
+print_store(const struct command_replay *r, const char *project, struct buf *out)
 {
-    struct store_op op = {.now_ms = now_ms};
+    struct store_op op = {.now_ms = r->found.now_ms};
+    char error[JOURNAL_ERROR_CAP];
     struct dump dump = {.begun = false};
     uint64_t count = 0;
 
     while (!dump.done) {
         enum status st =
-            dump_lines(store, &op, project == NULL ? BYTES_NONE : bytes_str(project),
+            dump_lines(r->store, &op, project == NULL ? BYTES_NONE : bytes_str(project),
                        PAGE, &dump, out);
 
         if (st != ST_OK && st != ST_AGAIN)
             return command_fails(COMMAND_FAILED, "%s", status_text(st));
+        if (journal_bodies_load(r->bodies, error) != ST_OK)
+            return command_fails(COMMAND_FAILED, "%s", error);
         if (out->len > 0 && print_lines(buf_view(out), &count) != COMMAND_GOOD)
             return COMMAND_FAILED;
         buf_reset(out, SIZE_MAX);
@@ -282,7 +285,7 @@ dump_replayed(struct disk *d, const char *path, const char *project)
     else if (status == COMMAND_GOOD && (!r.found.replayed || r.found.segments == 0))
         status = command_fails(COMMAND_FAILED, "%s has no journal", path);
     else if (status == COMMAND_GOOD)
-        status = print_store(r.store, r.found.now_ms, project, &out);
+        status = print_store(&r, project, &out);
     buf_fini(&out);
     command_replay_close(&r);
     return status;

@@ -55,9 +55,13 @@ print_verdict(const struct journal_findings *found)
 {
     if (found->damages > 0) {
         (void)printf("the journal is damaged in %" PRIu64 " places, %" PRIu64
-                     " records are missing. Restore a backup. To keep the intact "
-                     "records, run 'claimd verify DIR --salvage OUT'.\n",
+                     " records are missing. ",
                      found->damages, found->lost);
+        if (found->lost_messages > 0)
+            (void)printf("%" PRIu64 " messages of body files are lost. ",
+                         found->lost_messages);
+        (void)printf("Restore a backup. To keep the intact "
+                     "records, run 'claimd verify DIR --salvage OUT'.\n");
         return COMMAND_DAMAGED;
     }
     (void)printf("the journal is good: %" PRIu64 " segments, %" PRIu64
@@ -165,9 +169,10 @@ struct folders {
     int from, to;
 };
 
-/* A closed segment never changes, so both directories can link it. */
+/* A closed segment never changes, and a body file only grows. So both directories can
+ * link them. */
 static int
-link_segment(void *arg, const char *name)
+link_file(void *arg, const char *name)
 {
     const struct folders *f = arg;
 
@@ -179,7 +184,7 @@ copy_journal(struct disk *from, struct disk *to, const struct command_args *args
 {
     struct folders folders = {open(args->words[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                               open(args->words[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    struct journal_linker linker = {.link = link_segment, .arg = &folders};
+    struct journal_linker linker = {.link = link_file, .arg = &folders};
     struct journal_backup_result made;
     char error[JOURNAL_ERROR_CAP];
     enum status st;

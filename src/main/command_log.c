@@ -51,6 +51,16 @@ write_messages(struct buf *out, struct store_change *change)
 }
 
 static void
+write_run(struct buf *out, const struct store_run_record *run)
+{
+    json_write_u64(out, "first", run->first + (uint64_t)__builtin_ctzll(run->stored));
+    json_write_u64(out, "last", run->first + 63 - (uint64_t)__builtin_clzll(run->stored));
+    json_write_u64(out, "count", (uint64_t)__builtin_popcountll(run->stored));
+    json_write_u64(out, "file", run->place.file);
+    json_write_u64(out, "offset", run->place.offset);
+}
+
+static void
 write_change(struct buf *out, struct store_change *change)
 {
     json_write_u64(out, "tag", change->tag);
@@ -62,6 +72,9 @@ write_change(struct buf *out, struct store_change *change)
         json_write_u64(out, "last_number", change->last_number);
         json_write_u64(out, "last_claim", change->last_claim);
         json_write_u64(out, "metadata_bytes", change->metadata->json.len);
+        break;
+    case STORE_CHANGE_RUN:
+        write_run(out, change->run);
         break;
     case STORE_CHANGE_META:
         json_write_u64(out, "metadata_bytes", change->metadata->json.len);
@@ -106,6 +119,8 @@ print_entry(void *arg, const struct journal_entry *entry)
         json_write_text(out, "mark", bytes_str(entry->mark));
     if (entry->since > 0)
         json_write_u64(out, "since", entry->since);
+    if (entry->file > 0)
+        json_write_u64(out, "file", entry->file);
     if (entry->queue != NULL) {
         json_write_text(out, "project", entry->queue->project);
         json_write_text(out, entry->queue->kind == STORE_TOPIC ? "topic" : "queue",

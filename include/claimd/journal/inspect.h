@@ -17,6 +17,8 @@
 
 #include "claimd/journal/journal.h"
 
+struct journal_bodies; /* opaque */
+
 /* A segment, as far as it could be read. */
 struct journal_segment {
     const char *name;
@@ -44,6 +46,7 @@ struct journal_entry {
     struct store_change *change; /* next() iterates over its messages; NULL: a mark */
     const char *mark;            /* of a mark: "OPENED", "CHECKPOINT_END" */
     uint64_t since; /* of a CHECKPOINT_END: the LSN of its CHECKPOINT_BEGIN */
+    uint64_t file;  /* of a FILE_GONE: the number of the body file */
     int64_t now_ms;
     int64_t wall_ahead_ms; /* added to now_ms, it is the time of the wall clock */
     const struct store_queue *queue, *target; /* NULL: unknown, or none */
@@ -63,10 +66,11 @@ struct journal_findings {
     int64_t last_ms;       /* time of the last frame; 0: none */
     int64_t wall_ahead_ms; /* of the last frame: the wall clock less the store's clock */
     uint64_t torn_bytes;
-    uint64_t damages; /* reported */
-    uint64_t lost;    /* records that are missing or without a queue */
-    int64_t now_ms;   /* in: the wall clock; out: the time of the store */
-    bool replayed;    /* the store has the contents, and can be read */
+    uint64_t damages;       /* reported */
+    uint64_t lost;          /* records that are missing or without a queue */
+    uint64_t lost_messages; /* of damaged body files */
+    int64_t now_ms;         /* in: the wall clock; out: the time of the store */
+    bool replayed;          /* the store has the contents, and can be read */
 };
 
 /* Locks the journal while *out is open, without creating files. Returns 0 or an errno.
@@ -74,9 +78,26 @@ struct journal_findings {
  * be written. */
 int journal_lock(struct disk *disk, struct disk_file **out);
 
-/* Checks a journal, and replays it into a fresh store. ST_CONFLICT: it is whole, but
- * contradicts itself. Damage is reported; the status is ST_OK then, too. */
-enum status journal_verify(struct disk *disk, struct store *store,
+/*
+ * The body files of a journal that is only read. A store that is opened for
+ * journal_verify() gets journal_bodies_runs(), and enough backlog_memory, because nothing
+ * is written. Close them before the store. ST_NO_MEMORY.
+ */
+enum status journal_bodies_open(struct disk *disk, struct journal_bodies **out);
+struct store_runs *journal_bodies_runs(struct journal_bodies *bodies);
+void journal_bodies_close(struct journal_bodies *bodies); /* NULL has no effect */
+
+/* Reads all runs that the store requested. The caller does so before it repeats an
+ * operation. ST_IO, with a text in error[]. */
+enum status
+journal_bodies_load(struct journal_bodies *bodies, char error[JOURNAL_ERROR_CAP]);
+
+/*
+ * Checks a journal with its body files, and replays it into a fresh store, which uses
+ * `bodies`. ST_CONFLICT: it is whole, but contradicts itself. Damage is reported; the
+ * status is ST_OK then, too. Messages of damaged body files are not in the store.
+ */
+enum status journal_verify(struct journal_bodies *bodies, struct store *store,
                            const struct journal_callbacks *callbacks,
                            struct journal_findings *out, char error[JOURNAL_ERROR_CAP]);
 
@@ -89,16 +110,17 @@ enum status journal_show(struct disk *disk, bool live, uint64_t from,
 /*
  * Writes the intact part of a journal to an empty disk as a new one, with its own LSNs.
  * Records of a queue whose name is lost are reported as damage. A queue that was replaced
- * by another one of its name is dropped silently. callbacks->damage is called in order,
+ * by another one of its name is dropped silently. The copy has the messages of body files
+ * in its segments. callbacks->damage is called in order,
  * callbacks->entry is not.
  */
 enum status journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
                             const struct journal_callbacks *callbacks,
                             struct journal_findings *out, char error[JOURNAL_ERROR_CAP]);
 
-/* How to link segments to another directory; a seam for the real disk. */
+/* How to link files to another directory; a seam for the real disk. */
 struct journal_linker {
-    /* Links a file of the journal into the copy. 0 or an errno. NULL: segments are
+    /* Links a file of the journal into the copy. 0 or an errno. NULL: files are
      * copied. */
     int (*link)(void *arg, const char *name);
     /* Called between steps, for tests. May be NULL. */
@@ -107,9 +129,9 @@ struct journal_linker {
 };
 
 struct journal_backup_result {
-    uint64_t segments, linked, copied_bytes;
+    uint64_t segments, bodies, linked, copied_bytes;
     uint64_t next_lsn; /* behind the last record of the copy */
-    unsigned restarts; /* because a checkpoint removed segments meanwhile */
+    unsigned restarts; /* because segments or body files were removed meanwhile */
 };
 
 /*

@@ -264,17 +264,23 @@ verify(struct deed *deed)
     struct journal_findings found = {.now_ms = START_MS};
     struct mem *mem = mem_new(0);
     struct engine_config config;
-    struct store *store;
+    struct journal_bodies *bodies;
+    struct store *store = NULL;
     enum status st;
 
     if (mem == NULL)
         return ST_NO_MEMORY;
     config = fixture_config(mem);
-    st = engine_open(&config, &store);
+    st = journal_bodies_open(&aside.disk, &bodies);
     if (st == ST_OK) {
-        st = journal_verify(&aside.disk, store, &callbacks, &found, deed->error);
-        store_close(store);
+        config.runs = journal_bodies_runs(bodies);
+        config.backlog_memory = UINT64_MAX;
+        st = engine_open(&config, &store);
     }
+    if (st == ST_OK)
+        st = journal_verify(bodies, store, &callbacks, &found, deed->error);
+    journal_bodies_close(bodies);
+    store_close(store);
     mem_destroy(mem);
     return st;
 }

@@ -166,18 +166,22 @@ verify(struct world *w, struct seen *seen, int *messages)
     struct engine_config config = fixture_config(mem);
     struct store_op op = {.now_ms = START_MS};
     struct store_totals totals;
+    struct journal_bodies *bodies;
     struct store *store;
     enum status st;
 
     init_seen(seen);
+    ck_assert_status(journal_bodies_open(sim_disk_open(w->disk), &bodies), ST_OK);
+    config.runs = journal_bodies_runs(bodies);
+    config.backlog_memory = UINT64_MAX;
     ck_assert_status(engine_open(&config, &store), ST_OK);
-    st = journal_verify(sim_disk_open(w->disk), store, &seen->eyes, &seen->found,
-                        w->error);
+    st = journal_verify(bodies, store, &seen->eyes, &seen->found, w->error);
     *messages = -1;
     if (st == ST_OK && seen->found.replayed) {
         ck_assert_status(store_totals(store, &op, &totals), ST_OK);
         *messages = (int)totals.messages;
     }
+    journal_bodies_close(bodies);
     store_close(store);
     ck_assert_uint_eq(seen->damages, seen->found.damages);
     mem_destroy(mem);
