@@ -199,13 +199,16 @@ copy_journal(struct disk *from, struct disk *to, const struct command_args *args
     if (st != ST_OK)
         return command_fails(COMMAND_FAILED, "%s: %s", args->words[0], error);
     (void)printf("%s has %" PRIu64 " segments up to LSN %" PRIu64 ", %" PRIu64
-                 " linked, %" PRIu64 " bytes copied\n",
+                 " linked, %" PRIu64 " bytes copied",
                  args->words[1], made.segments,
                  made.next_lsn == 0 ? 0 : made.next_lsn - 1, made.linked,
                  made.copied_bytes);
+    if (made.bodies > 0)
+        (void)printf(", %" PRIu64 " body files", made.bodies);
+    (void)putchar('\n');
     if (made.restarts > 0)
-        (void)printf("The copy started again %u times, because checkpoints deleted "
-                     "segments during it.\n",
+        (void)printf("The copy started again %u times, because claimd deleted "
+                     "segments or body files during it.\n",
                      made.restarts);
     return COMMAND_GOOD;
 }
