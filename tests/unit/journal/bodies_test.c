@@ -180,12 +180,13 @@ load_all(void *bodies)
     ck_assert_status(journal_bodies_load(bodies, error), ST_OK);
 }
 
-static void
-verify(struct verified *v, struct sim_disk *disk, int64_t now_ms)
+static enum status
+verify_status(struct verified *v, struct sim_disk *disk, int64_t now_ms,
+              char error[JOURNAL_ERROR_CAP])
 {
-    char error[JOURNAL_ERROR_CAP] = "";
     struct engine_config config;
     struct store *store;
+    enum status st;
 
     init_seen(&v->seen, now_ms);
     v->mem = mem_new(0);
@@ -194,13 +195,20 @@ verify(struct verified *v, struct sim_disk *disk, int64_t now_ms)
     config.runs = journal_bodies_runs(v->bodies);
     config.backlog_memory = UINT64_MAX;
     ck_assert_status(engine_open(&config, &store), ST_OK);
-    ck_assert_msg(journal_verify(v->bodies, store, &v->seen.callbacks, &v->seen.found,
-                                 error) == ST_OK,
-                  "%s", error);
-    ck_assert(v->seen.found.replayed);
+    st = journal_verify(v->bodies, store, &v->seen.callbacks, &v->seen.found, error);
     ck_assert_uint_eq(v->seen.damages, v->seen.found.damages);
     v->store = patient_open(store);
     patient_between(v->store, load_all, v->bodies);
+    return st;
+}
+
+static void
+verify(struct verified *v, struct sim_disk *disk, int64_t now_ms)
+{
+    char error[JOURNAL_ERROR_CAP] = "";
+
+    ck_assert_msg(verify_status(v, disk, now_ms, error) == ST_OK, "%s", error);
+    ck_assert(v->seen.found.replayed);
 }
 
 static uint64_t
@@ -609,4 +617,88 @@ WORLD_TEST(a_backup_of_a_damaged_journal_ends)
     end_verify(&v);
     sim_disk_free(disk);
     sim_disk_free(out);
+}
+
+/* ------------------------------------------------------------------ disks that fail */
+
+static enum status
+verify_and_copy(struct sim_disk *disk, struct sim_disk *out, bool backup,
+                char error[JOURNAL_ERROR_CAP])
+{
+    const struct journal_linker none = {.link = NULL};
+    struct journal_backup_result made;
+    struct verified v;
+    enum status st = verify_status(&v, disk, START_MS, error);
+
+    ck_assert_uint_eq(v.seen.damages, 0);
+    if (st == ST_OK)
+        (void)messages_of(v.store, START_MS);
+    end_verify(&v);
+    if (st != ST_OK)
+        return st;
+    if (backup)
+        return journal_backup(sim_disk_open(disk), sim_disk_open(out), &none, &made,
+                              error);
+    init_seen(&v.seen, START_MS);
+    st = journal_salvage(sim_disk_open(disk), sim_disk_open(out), SEGMENT,
+                         &v.seen.callbacks, &v.seen.found, error);
+    ck_assert_uint_eq(v.seen.damages, 0);
+    return st;
+}
+
+/* Each operation fails in turn, of the disk that is read (0, 1) or written (2, 3). */
+LOOP_TEST(a_disk_that_fails_is_no_damage, 4)
+{
+    char error[JOURNAL_ERROR_CAP];
+    enum status st = ST_IO;
+    struct world w;
+    uint64_t n = 0;
+
+    unloaded_messages(&w);
+    while (st != ST_OK) {
+        struct sim_disk *disk = sim_disk_copy(w.disk, 3), *out = sim_disk_new(2);
+
+        error[0] = '\0';
+        sim_disk_kill(disk);
+        sim_disk_die(_i < 2 ? disk : out, ++n);
+        st = verify_and_copy(disk, out, _i % 2 == 0, error);
+        if (st != ST_OK) {
+            ck_assert_status(st, ST_IO);
+            ck_assert_msg(strstr(error, "Input/output error") != NULL, "%s", error);
+        }
+        sim_disk_free(disk);
+        sim_disk_free(out);
+    }
+    ck_assert_uint_ge(n, 5);
+    close_world(&w);
+}
+
+/* The file can be read during the verification, but not later. */
+WORLD_TEST(a_load_that_fails_is_an_error)
+{
+    char error[JOURNAL_ERROR_CAP] = "", name[DISK_NAME_CAP];
+    struct store_records records = STORE_RECORDS_INIT;
+    struct sim_disk *disk = sim_disk_copy(w->disk, 3);
+    struct store_op op = {.now_ms = START_MS};
+    struct verified v;
+
+    sim_disk_kill(disk);
+    verify(&v, disk, START_MS);
+    load_all(v.bodies); /* closes the file */
+    ck_assert_uint_eq(body_files(disk, name), 1);
+    damage_file(disk, name, MISSING);
+    while (store_read(patient_inside(v.store), &op, &w->f.queue, &records) == ST_OK) {
+        struct store_records rest = STORE_RECORDS_INIT;
+
+        ck_assert(records.more);
+        memcpy(rest.resume, records.resume, sizeof(rest.resume));
+        store_records_release(&records);
+        records = rest;
+    }
+    ck_assert(op.loads);
+    ck_assert_status(journal_bodies_load(v.bodies, error), ST_IO);
+    ck_assert_ptr_nonnull(strstr(error, name));
+    store_records_release(&records);
+    end_verify(&v);
+    sim_disk_free(disk);
 }
