@@ -189,10 +189,14 @@ use_store(struct deed *deed, struct store *store, struct journal *j)
         struct store_id id;
         bool posted = store_message_post(store, &op, &queue_q, &one, &id) == ST_OK;
 
-        (void)store_claim_create(store, STORE_AT(START_MS), &queue_q, &terms, 2, &batch);
+        if (i == 0) /* so others can be unloaded */
+            (void)store_claim_create(store, STORE_AT(START_MS), &queue_q, &terms, 2,
+                                     &batch);
         store_batch_release(&batch);
         if (i == 1)
             journal_checkpoint(j);
+        while (journal_write_runs(j))
+            continue;
         while (journal_step(j))
             continue;
         deed->posted +=
@@ -230,6 +234,8 @@ run_journal(struct deed *deed, struct journal *j)
     config = fixture_config(mem);
     config.seed = deed->seed;
     config.log = journal_log(j);
+    config.runs = journal_runs(j);
+    config.unload_all = true;
     st = engine_open(&config, &store);
     if (st == ST_OK)
         st = run_store(deed, j, store);
@@ -329,15 +335,29 @@ enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
 
 /* ------------------------------------------------------------------ the tests */
 
-/* A journal of some segments. */
+static bool
+count_run(void *arg, const struct journal_entry *entry)
+{
+    *(unsigned *)arg += entry->change != NULL && entry->change->kind == STORE_CHANGE_RUN;
+    return true;
+}
+
+/* A journal of some segments, with a body file. */
 static struct sim_disk *
 make_journal(uint64_t *total)
 {
     struct deed deed = {.disk = sim_disk_new(1)};
+    unsigned runs = 0;
+    struct journal_callbacks callbacks = {.entry = count_run, .arg = &runs};
+    struct journal_findings found;
 
     for (int life = 0; life < 3; life++)
         ck_assert_status(serve(&deed), ST_OK);
     ck_assert_uint_eq(deed.posted, 9);
+    ck_assert_status(
+        journal_show(sim_disk_open(deed.disk), false, 0, &callbacks, &found, deed.error),
+        ST_OK);
+    ck_assert_uint_gt(runs, 0);
     *total = deed.posted;
     return deed.disk;
 }
