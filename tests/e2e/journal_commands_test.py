@@ -257,6 +257,34 @@ class JournalCommands(unittest.TestCase):
         done = self.command("backup", self.journal, out, status=FAILED)
         self.assertIn("is not empty", done.stderr)
 
+    # ------------------------------------------------------------------ body files
+
+    def test_messages_out_of_memory_are_in_each_copy(self):
+        copy, saved = self.path("copy"), self.path("saved")
+        text = "x" * 30000
+        with Server("--journal", self.journal, "--backlog-memory", "1M") as server:
+            client = server.connect()
+            for _ in range(50):
+                body = json.dumps({"messages": [{"body": text}] * 8}).encode()
+                client.send(post("jobs", body))
+                self.assertEqual(client.response().status, 201)
+            eventually(lambda: '"type":"RUN"' in self.command("log", self.journal).stdout)
+            done = self.command("backup", self.journal, copy)
+            self.assertRegex(done.stdout, r" bytes copied, \d+ body files\n")
+        name = next(name for name in os.listdir(copy) if name.endswith(".bodies"))
+        self.assertEqual(os.stat(self.path("journal", name)).st_ino,
+                         os.stat(self.path("copy", name)).st_ino)
+        for path in self.journal, copy:
+            self.assertIn("messages 400, ", self.command("verify", path).stdout)
+            dump = self.command("dump", "--journal", path).stdout
+            self.assertEqual(dump.count(text), 400)
+        with self.serve(copy) as server:
+            self.assertEqual(bodies(server, "jobs"), [text] * 400)
+        os.unlink(self.path("journal", name))
+        done = self.command("verify", self.journal, "--salvage", saved, status=DAMAGED)
+        self.assertRegex(done.stdout, "damaged: %s at 4096 is missing, so .* of the queue jobs" % name)
+        self.command("verify", saved)
+
     # ------------------------------------------------------------------ words
 
     def test_a_folder_that_is_no_journal_is_named(self):

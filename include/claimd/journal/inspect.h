@@ -111,8 +111,7 @@ enum status journal_show(struct disk *disk, bool live, uint64_t from,
  * Writes the intact part of a journal to an empty disk as a new one, with its own LSNs.
  * Records of a queue whose name is lost are reported as damage. A queue that was replaced
  * by another one of its name is dropped silently. The copy has the messages of body files
- * in its segments. callbacks->damage is called in order,
- * callbacks->entry is not.
+ * in its segments. callbacks->damage is called in order, callbacks->entry is not.
  */
 enum status journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
                             const struct journal_callbacks *callbacks,
