@@ -22,9 +22,9 @@
 #include "claimd/base/sometimes.h"
 #include "engine/changelog.h"
 
-/* WRITE_BYTES: bodies of a run. POLL_MS: between two looks at the writer. AGAIN_MS:
- * between two searches of a whole backlog. */
-enum { WRITE_BYTES = 15 << 20, POLL_MS = 5, AGAIN_MS = 10000 };
+/* WRITE_BYTES: bodies of a run. POLL_MS: between two looks at the writer. RETRY_MS: after
+ * it could take no run. AGAIN_MS: between two searches of a whole backlog. */
+enum { WRITE_BYTES = 15 << 20, POLL_MS = 5, RETRY_MS = 1000, AGAIN_MS = 10000 };
 
 /* Messages that are being written. */
 struct run_write {
@@ -351,7 +351,10 @@ unload_blocks(struct shard *sh, size_t blocks)
             b->unload_ms = sh->now_ms + AGAIN_MS;
         }
     }
-    sh->unload_ms = list_empty(&sh->writes) ? WHEEL_NEVER : sh->now_ms + POLL_MS;
+    sh->unload_ms = !list_empty(&sh->writes) ? sh->now_ms + POLL_MS
+                    : needed && !list_empty(&sh->long_backlogs)
+                        ? sh->now_ms + RETRY_MS /* the writer could take none */
+                        : WHEEL_NEVER;
     shard_wake_at(sh, sh->unload_ms);
 }
 

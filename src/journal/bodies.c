@@ -87,6 +87,13 @@ file_add(struct bodies *b, uint32_t number)
     return &b->files[b->count++];
 }
 
+void
+bodies_note_used(struct bodies *b, uint32_t number)
+{
+    if (b->newest < number)
+        b->newest = number;
+}
+
 enum status
 bodies_note_gone(struct bodies *b, uint32_t number)
 {
@@ -99,8 +106,7 @@ bodies_note_gone(struct bodies *b, uint32_t number)
         b->gone = larger;
         b->gone_capacity = capacity;
     }
-    if (b->newest < number)
-        b->newest = number;
+    bodies_note_used(b, number);
     b->gone[b->gone_count++] = number;
     return ST_OK;
 }
@@ -597,8 +603,6 @@ runs_adopt(struct store_runs *runs, const struct store_queue *queue,
     enum status st;
 
     lock_acquire(&b->lock); /* at the start no other thread waits for it */
-    if (b->newest < run->place.file)
-        b->newest = run->place.file;
     st =
         is_gone(b, run->place.file) ? ST_NOT_FOUND : find_file(b, run->place.file, &file);
     if (st == ST_OK && run->place.offset + run->place.length > file->size) {

@@ -107,6 +107,9 @@ void bodies_init(struct bodies *b, struct disk *disk, const uint8_t *journal,
 /* Ends loads that wait, and frees everything. Its threads have ended. */
 void bodies_fini(struct bodies *b);
 
+/* Notes a body file of the log, whose number must not be used again. */
+void bodies_note_used(struct bodies *b, uint32_t number);
+
 /* Notes a FILE_GONE of the log. ST_NO_MEMORY. */
 enum status bodies_note_gone(struct bodies *b, uint32_t number);
 

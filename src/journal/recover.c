@@ -48,6 +48,8 @@ apply_record(void *arg, struct reader *reader, struct record *record)
     if (record->type == STORE_CHANGE_POST || record->type == STORE_CHANGE_MOVE ||
         record->type == STORE_CHANGE_STATE)
         r->now.messages += record->change.count;
+    if (record->type == STORE_CHANGE_RUN)
+        bodies_note_used(&r->j->bodies, record->run.place.file);
     if (record->type != RECORD_MARK)
         return store_replay(store, &record->change);
     store_replay_marks(store, &record->mark.used);

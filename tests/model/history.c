@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* Between two looks of the engine at the writer of runs. */
-enum { UNLOAD_POLL_MS = 5 };
+enum { UNLOAD_POLL_MS = 1000 };
 
 enum {
     MAX_QUEUES = 200,

@@ -7,7 +7,7 @@ enum {
     AUDIT_EVERY = 64,
     MINUTE_MS = 60000,
     DAY_MS = 24 * 60 * MINUTE_MS,
-    UNLOAD_POLL_MS = 5
+    UNLOAD_POLL_MS = 1000
 };
 
 /* ---------------------------------------------------------------------- the clock */

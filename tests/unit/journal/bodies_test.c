@@ -83,7 +83,7 @@ unload(struct world *w)
             continue;
         journal_idle(w->p.journal);
         (void)housekeep(&w->f);
-        wait_ms(&w->f, 10);
+        wait_s(&w->f, 1);
     }
     journalled_commit(&w->p);
 }

@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* LIVES of the process, with so many POSTS each: a RUN is logged with the fourth one. */
+enum { LIVES = 3, POSTS = 4 };
+
 enum { SEGMENT = 64 * 1024 };
 
 /* ------------------------------------------------------------------ the system */
@@ -183,7 +186,7 @@ use_store(struct deed *deed, struct store *store, struct journal *j)
     struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
     struct store_terms terms = {.ttl_s = 300, .grace_s = 60};
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < POSTS; i++) {
         struct store_op op = {.now_ms = START_MS};
         struct store_batch batch = STORE_BATCH_INIT;
         struct store_id id;
@@ -351,9 +354,9 @@ make_journal(uint64_t *total)
     struct journal_callbacks callbacks = {.entry = count_run, .arg = &runs};
     struct journal_findings found;
 
-    for (int life = 0; life < 3; life++)
+    for (int life = 0; life < LIVES; life++)
         ck_assert_status(serve(&deed), ST_OK);
-    ck_assert_uint_eq(deed.posted, 9);
+    ck_assert_uint_eq(deed.posted, LIVES * POSTS);
     ck_assert_status(
         journal_show(sim_disk_open(deed.disk), false, 0, &callbacks, &found, deed.error),
         ST_OK);
@@ -383,7 +386,7 @@ begin(struct deed *deed, struct sim_disk *journal, uint64_t seed)
 static void
 judge(struct deed *deed, size_t i, enum status st, uint64_t total, uint64_t nth)
 {
-    uint64_t most = total + (deeds[i].run == serve ? 3 : 0), found;
+    uint64_t most = total + (deeds[i].run == serve ? POSTS : 0), found;
 
     sim_disk_mend(deed->disk);
     sim_disk_mend(deed->other);
