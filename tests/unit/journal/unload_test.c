@@ -1,0 +1,180 @@
+/*
+ * Messages that leave memory, on a simulated disk: what happens to them without a read,
+ * and on a full disk. The twin and the simulation have the rest.
+ */
+#include "journal/journal_private.h"
+#include "support/journalled.h"
+#include "support/patient.h"
+#include "support/store_fixture.h"
+
+enum { MANY = 20000, BATCH = 500, SEGMENT = 1 << 20 };
+
+struct world {
+    struct sim_disk *disk;
+    struct journalled p;
+    int64_t now_ms;
+    struct store_queue queue;
+};
+
+static void
+open_world(struct world *w)
+{
+    *w = (struct world){.disk = sim_disk_new(1),
+                        .now_ms = START_MS,
+                        .queue = {.project = BYTES_LIT("p"),
+                                  .name = BYTES_LIT("q"),
+                                  .kind = STORE_QUEUE}};
+    w->p = (struct journalled){
+        .disk = w->disk, .segment_bytes = SEGMENT, .unload = true, .seed = 1};
+    journalled_start(&w->p, w->now_ms);
+}
+
+static void
+close_world(struct world *w)
+{
+    journalled_stop(&w->p);
+    sim_disk_free(w->disk);
+}
+
+#define WORLD_TEST(id) FIXTURE_TEST_AS(id, struct world, w, open_world(w), close_world(w))
+
+static enum status
+post_batch(struct world *w, int64_t ttl_s)
+{
+    struct store_draft drafts[BATCH];
+    const struct store_post request = {
+        .drafts = drafts, .count = BATCH, .create_queue = true};
+    static struct store_id ids[BATCH];
+
+    for (size_t i = 0; i < BATCH; i++)
+        drafts[i] = (struct store_draft){BYTES_LIT("\"a body of some bytes\""), ttl_s, 0};
+    return store_message_post(w->p.store, STORE_AT(w->now_ms), &w->queue, &request, ids);
+}
+
+/* Gives the writer and the store their turns. */
+static void
+unload(struct world *w)
+{
+    int64_t next_ms;
+
+    for (int i = 0; i < 100; i++) {
+        journalled_commit(&w->p);
+        w->now_ms += 10;
+        store_housekeep(w->p.store, w->now_ms, &next_ms);
+    }
+}
+
+static struct store_population
+population(struct world *w)
+{
+    struct store_metrics metrics;
+
+    ck_assert_status(store_metrics(w->p.store, STORE_AT(w->now_ms), &metrics), ST_OK);
+    return metrics.all;
+}
+
+/* Posts MANY messages, nearly all of which are unloaded then. */
+static void
+fill(struct world *w, int64_t ttl_s)
+{
+    for (int i = 0; i < MANY / BATCH; i++) {
+        ck_assert_status(post_batch(w, ttl_s), ST_OK);
+        journalled_commit(&w->p);
+    }
+    unload(w);
+    ck_assert_uint_eq(population(w).ready, MANY);
+    ck_assert_uint_gt(population(w).unloaded, MANY * 9 / 10);
+}
+
+static uint64_t
+loads(const struct world *w)
+{
+    return store_log_loaded(journal_log(w->p.journal));
+}
+
+static size_t
+body_files(const struct world *w)
+{
+    return w->p.journal->bodies.count;
+}
+
+TEST_CASE("without a read");
+
+WORLD_TEST(all_messages_of_a_queue_expire_at_once)
+{
+    int64_t next_ms;
+
+    fill(w, 60);
+    w->now_ms += 70000;
+    do
+        store_housekeep(w->p.store, w->now_ms, &next_ms);
+    while (next_ms <= w->now_ms);
+    ck_assert_uint_eq(population(w).ready, 0);
+    ck_assert_uint_eq(population(w).bytes, 0);
+    ck_assert_uint_eq(loads(w), 0);
+    unload(w);
+    ck_assert_uint_le(body_files(w), 1);
+}
+
+WORLD_TEST(a_purge_takes_all_and_frees_the_files)
+{
+    fill(w, 3600);
+    ck_assert_status(store_queue_purge(w->p.store, STORE_AT(w->now_ms), &w->queue,
+                                       STORE_PURGE_MESSAGES),
+                     ST_OK);
+    ck_assert_uint_eq(population(w).ready, 0);
+    unload(w);
+    ck_assert_uint_eq(population(w).unloaded, 0);
+    ck_assert_uint_eq(loads(w), 0);
+    ck_assert_uint_le(body_files(w), 1);
+}
+
+WORLD_TEST(a_checkpoint_and_a_start_read_no_bodies)
+{
+    uint64_t unloaded;
+
+    fill(w, 3600);
+    journal_checkpoint(w->p.journal);
+    journalled_commit(&w->p);
+    unloaded = population(w).unloaded;
+    journalled_stop(&w->p);
+    sim_disk_crash(w->disk);
+    journalled_start(&w->p, w->now_ms);
+    ck_assert_uint_eq(population(w).ready, MANY);
+    ck_assert_uint_ge(population(w).unloaded, unloaded);
+    ck_assert_uint_eq(loads(w), 0);
+}
+
+WORLD_TEST(statistics_read_only_the_ends)
+{
+    struct store_stats stats;
+
+    fill(w, 3600);
+    ck_assert_status(
+        store_queue_stats(w->p.store, STORE_AT(w->now_ms), &w->queue, &stats), ST_OK);
+    ck_assert_uint_eq(stats.total, MANY);
+    ck_assert_uint_le(loads(w), 2);
+}
+
+TEST_CASE("a full disk");
+
+/* The bodies are in the journal anyway, so nothing is lost if a body file cannot be
+ * written. */
+WORLD_TEST(messages_stay_in_memory_until_there_is_space)
+{
+    fill(w, 3600);
+    sim_disk_set_space(w->disk, 0);
+    ck_assert_status(post_batch(w, 3600), ST_OK); /* into the prepared segments */
+    unload(w);
+    ck_assert(!atomic_load(&w->p.journal->lost));
+    ck_assert_uint_eq(population(w).ready, MANY + BATCH);
+    ck_assert_uint_ge(population(w).ready - population(w).unloaded, BATCH);
+    sim_disk_set_space(w->disk, SIM_NO_LIMIT);
+    for (int i = 0; i < 3; i++) { /* a search begins again after ten seconds */
+        w->now_ms += 11000;
+        ck_assert_status(post_batch(w, 3600), ST_OK);
+        unload(w);
+    }
+    ck_assert_uint_eq(population(w).ready, MANY + 4 * BATCH);
+    ck_assert_uint_gt(population(w).unloaded, (MANY + 4 * BATCH) * 9 / 10);
+}
