@@ -8,8 +8,8 @@
  * woken. For a request that may block, it calls the API in a fiber, which parks.
  *
  *     state     waits for                         ended by
- *     TURN      its turn in each round, or a free the last slice; request_seconds (503)
- *               fiber
+ *     TURN      its turn in each round, a free    the last slice; request_seconds (503)
+ *               fiber, or messages that are read
  *     WAITING   a message (store/waiter.h)        READY, GONE, its deadline, a drain, the
  *                                                 client's hang-up
  *     COMMIT    the log to be durable up to       the log; not by a hang-up. If the

@@ -66,7 +66,8 @@ struct journal_config {
     /* Real time, borrowed; NULL: no progress is reported. */
     const struct clock *stopwatch;
 
-    /* Called once, by the committing thread, when nothing can become durable any more. */
+    /* Called once, by a thread of the journal, when nothing can become durable any
+     * more. */
     void (*failed)(void *arg, const char *text, int error); /* an errno */
     void *failed_arg;
 };
