@@ -117,7 +117,7 @@ mark_changed(const struct backlog *b, uint64_t seq)
 }
 
 uint64_t
-backlog_next_unloaded(const struct backlog *b, uint64_t from)
+backlog_find_unloaded(const struct backlog *b, uint64_t from)
 {
     uint64_t block = from / RUN_MESSAGES;
     const struct run *r = seqmap_next_ready(&b->runs, &block);
@@ -139,8 +139,7 @@ backlog_next_unloaded(const struct backlog *b, uint64_t from)
 uint64_t
 backlog_next_ready(const struct backlog *b, uint64_t from)
 {
-    const uint64_t unloaded =
-        b->unloaded == 0 ? RUN_NONE : backlog_next_unloaded(b, from);
+    const uint64_t unloaded = backlog_next_unloaded(b, from);
     uint64_t here = from;
 
     return seqmap_next_ready(&b->messages, &here) != NULL && here < unloaded ? here

@@ -146,7 +146,12 @@ backlog_run(const struct backlog *b, uint64_t seq)
 }
 
 /* The first unloaded message from number `from` on; RUN_NONE: there is none. */
-uint64_t backlog_next_unloaded(const struct backlog *b, uint64_t from);
+uint64_t backlog_find_unloaded(const struct backlog *b, uint64_t from);
+static inline uint64_t
+backlog_next_unloaded(const struct backlog *b, uint64_t from)
+{
+    return b->unloaded == 0 ? RUN_NONE : backlog_find_unloaded(b, from);
+}
 
 /* The first ready message from number `from` on, in memory or not; RUN_NONE: none. */
 uint64_t backlog_next_ready(const struct backlog *b, uint64_t from);
