@@ -28,7 +28,7 @@
 #define BODIES_SUFFIX ".bodies"
 
 enum {
-    BODIES_FILE_BYTES = 64 << 20, /* begins another file */
+    BODIES_FILE_BYTES = 16 << 20, /* begins another file */
     BODIES_BUFFER_BYTES = 4 << 20,
     BODIES_WAKE_BYTES = 1 << 20, /* the writer waits a moment for so much */
     BODIES_WAIT_MS = 50,
