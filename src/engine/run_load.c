@@ -55,7 +55,7 @@ add_loaded(struct shard *sh, struct run *r, struct message **made)
             &sh->pool, seqmap_nodes_for(&b->messages, r->first, RUN_MESSAGES)) != ST_OK)
         return;
     for (uint64_t rest = bits; rest != 0; rest &= rest - 1) {
-        const unsigned bit = (unsigned)__builtin_ctzll(rest);
+        const unsigned bit = run_lowest(rest);
         struct message *m = made[bit];
 
         ENSURE(m != NULL && m->body_len == r->outlines[bit].length);
@@ -131,36 +131,38 @@ load_runs(struct txn *t, uint64_t seq, size_t count)
     for (size_t got = 0;
          st == ST_OK && got < count && (r = seqmap_next_ready(runs, &block)) != NULL;
          block++) {
-        got += (size_t)__builtin_popcountll(r->unloaded);
+        got += run_count(r->unloaded);
         st = load_run(t->shard, r);
     }
     t->op->loads = st == ST_OK;
     return st == ST_OK ? ST_AGAIN : st;
 }
 
-enum status
-load_ready(struct txn *t, size_t count)
-{
-    const struct backlog *b = t->queue->backlog;
-    const uint64_t unloaded = backlog_next_unloaded(b, t->from_seq);
-    uint64_t seq = t->from_seq;
-
-    for (; unloaded != RUN_NONE && count > 0; count--, seq++)
-        if (seqmap_next_ready(&b->messages, &seq) == NULL || seq > unloaded)
-            return load_runs(t, unloaded, count);
-    return ST_OK;
-}
-
-enum status
-txn_load_from(struct txn *t, uint64_t seq, size_t count)
+/* Requests what is unloaded of the first `count` messages from number seq on that next()
+ * finds. */
+static enum status
+load_unless_here(struct txn *t, uint64_t seq, size_t count,
+                 void *next(const struct seqmap *map, uint64_t *seq))
 {
     const struct backlog *b = t->queue->backlog;
     const uint64_t unloaded = backlog_next_unloaded(b, seq);
 
     for (; unloaded != RUN_NONE && count > 0; count--, seq++)
-        if (seqmap_next_live(&b->messages, &seq) == NULL || seq > unloaded)
+        if (next(&b->messages, &seq) == NULL || seq > unloaded)
             return load_runs(t, unloaded, count);
     return ST_OK;
+}
+
+enum status
+load_ready(struct txn *t, size_t count)
+{
+    return load_unless_here(t, t->from_seq, count, seqmap_next_ready);
+}
+
+enum status
+txn_load_from(struct txn *t, uint64_t seq, size_t count)
+{
+    return load_unless_here(t, seq, count, seqmap_next_live);
 }
 
 enum status

@@ -12,7 +12,7 @@
 #include "engine/run_ops.h"
 #include "engine/txn.h"
 
-/* The next three if messages of the queue are unloaded. */
+/* The parts of the functions below for a queue that has unloaded messages. */
 enum status load_ready(struct txn *t, size_t count);
 enum status load_ids(struct txn *t, const struct bytes *ids, size_t count);
 void load_next(struct shard *sh, struct backlog *b);

@@ -101,14 +101,13 @@ collect_write(struct backlog *b, struct run_write *w, uint64_t ready)
 
     for (uint64_t rest = ready; rest != 0; rest &= rest - 1) {
         const struct message *m =
-            seqmap_find(&b->messages, w->run->first + (uint64_t)__builtin_ctzll(rest));
+            seqmap_find(&b->messages, w->run->first + run_lowest(rest));
 
         least_ms = m->expires_ms < least_ms ? m->expires_ms : least_ms;
     }
     w->run->expires_ms = least_ms;
     for (uint64_t rest = ready; rest != 0; rest &= rest - 1) {
-        struct message *m =
-            seqmap_find(&b->messages, w->run->first + (uint64_t)__builtin_ctzll(rest));
+        struct message *m = seqmap_find(&b->messages, w->run->first + run_lowest(rest));
 
         if (is_plain(m, 1) && bytes + m->body_len <= WRITE_BYTES && add_to_write(w, m))
             bytes += m->body_len;
@@ -142,7 +141,7 @@ start_write(struct shard *sh, struct backlog *b, uint64_t first, uint64_t ready)
     w->run->first = first;
     bytes = collect_write(b, w, ready);
     change.from[0] = w;
-    change.count = (size_t)__builtin_popcountll(w->run->stored);
+    change.count = run_count(w->run->stored);
     st = change.count < sh->core->unload.run_least ||
                  (old != NULL && (old->stored & ~w->run->stored) != 0)
              ? ST_CONFLICT
@@ -164,8 +163,7 @@ free_messages(struct shard *sh, struct run *r, uint64_t bits)
     struct backlog *b = r->backlog;
 
     for (uint64_t rest = bits; rest != 0; rest &= rest - 1) {
-        struct message *m =
-            seqmap_find(&b->messages, r->first + (uint64_t)__builtin_ctzll(rest));
+        struct message *m = seqmap_find(&b->messages, r->first + run_lowest(rest));
 
         wheel_disarm(sh->message_wheel, &m->due);
         backlog_unload(b, &sh->pool, m);
@@ -190,8 +188,7 @@ free_stored(struct shard *sh, struct backlog *b, uint64_t first, uint64_t ready)
                        sh->loaded_bytes - r->loaded_at < sh->core->unload.keep_bytes))
         return 0;
     for (uint64_t rest = ready & r->stored & ~r->changed; rest != 0; rest &= rest - 1)
-        if (is_plain(seqmap_find(&b->messages, first + (uint64_t)__builtin_ctzll(rest)),
-                     1))
+        if (is_plain(seqmap_find(&b->messages, first + run_lowest(rest)), 1))
             bits |= rest & -rest;
     if (bits != 0) {
         SOMETIMES(RUN_FREED_AGAIN);
@@ -228,7 +225,7 @@ commit_write(struct shard *sh, struct run_write *w)
     struct run *r = w->run;
     const struct run *old = backlog_run(b, r->first);
     const uint64_t bits = unchanged_bits(w);
-    const size_t bytes = (size_t)__builtin_popcountll(bits) * sizeof(r->outlines[0]);
+    const size_t bytes = run_count(bits) * sizeof(r->outlines[0]);
 
     if (bits == 0 || (old != NULL && (old->loading || (old->stored & ~bits) != 0)))
         return false;
@@ -317,7 +314,7 @@ unload_next(struct shard *sh, struct backlog *b)
         return ST_NOT_FOUND; /* the newest block is not full yet */
     seqmap_bits(&b->messages, first, &live, &ready);
     ready = free_stored(sh, b, first, ready);
-    if ((size_t)__builtin_popcountll(ready) >= sh->core->unload.run_least)
+    if (run_count(ready) >= sh->core->unload.run_least)
         st = start_write(sh, b, first, ready);
     if (st != ST_AGAIN)
         b->unload_at = first / RUN_MESSAGES + 1;

@@ -370,7 +370,7 @@ forget_stored(struct shard *sh, struct queue *q, uint64_t from, uint64_t end)
         if (r == NULL || r->first >= end)
             return;
         for (uint64_t rest = r->changed; rest != 0; rest &= rest - 1) {
-            const uint64_t seq = r->first + (uint64_t)__builtin_ctzll(rest);
+            const uint64_t seq = r->first + run_lowest(rest);
 
             if (seq >= from && seq < end)
                 run_forget(sh, b, seq); /* perhaps with the run, as the last one */

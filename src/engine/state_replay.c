@@ -339,7 +339,7 @@ drop_stored(struct replay *r, struct backlog *b, const struct run *run, uint64_t
     const uint64_t first = run->first; /* the run may end with its last message */
 
     for (; bits != 0; bits &= bits - 1)
-        drop_number(r, b, first + (uint64_t)__builtin_ctzll(bits));
+        drop_number(r, b, first + run_lowest(bits));
 }
 
 /*
@@ -361,7 +361,7 @@ put_run(struct replay *r, struct replayed_queue *v, const struct store_run_recor
     if (repeated)
         return ST_OK;
     for (uint64_t rest = record->stored; rest != 0; rest &= rest - 1)
-        drop_number(r, b, record->first + (uint64_t)__builtin_ctzll(rest));
+        drop_number(r, b, record->first + run_lowest(rest));
     if (seqmap_pool_stock(&r->shard.pool, run_nodes(b, record->first)) != ST_OK)
         return ST_NO_MEMORY;
     run = run_of_record(r->core->mem, record);

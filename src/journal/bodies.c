@@ -350,6 +350,14 @@ report_flaw(struct bodies *b, uint32_t number, const char *flaw)
     return report(b, ST_BAD_VALUE, "the body file %s %s", name, flaw);
 }
 
+static void
+close_reader(struct bodies *b, struct body_handle *reader)
+{
+    if (reader->file != NULL)
+        disk_close(b->disk, reader->file);
+    reader->file = NULL;
+}
+
 static enum status
 open_for_reading(struct bodies *b, struct body_handle *reader, uint32_t number)
 {
@@ -358,9 +366,7 @@ open_for_reading(struct bodies *b, struct body_handle *reader, uint32_t number)
 
     if (reader->file != NULL && reader->number == number)
         return ST_OK;
-    if (reader->file != NULL)
-        disk_close(b->disk, reader->file);
-    reader->file = NULL;
+    close_reader(b, reader);
     reader->number = number;
     body_file_name(name, number);
     error = disk_file_open(b->disk, name, DISK_READ, &reader->file);
@@ -369,14 +375,6 @@ open_for_reading(struct bodies *b, struct body_handle *reader, uint32_t number)
     return error == 0 ? ST_OK
                       : report(b, ST_IO, "the journal cannot open %s: %s", name,
                                disk_error_text(error, text));
-}
-
-static void
-close_reader(struct bodies *b, struct body_handle *reader)
-{
-    if (reader->file != NULL)
-        disk_close(b->disk, reader->file);
-    reader->file = NULL;
 }
 
 /* Checks the frame of a run and its record. */
@@ -605,7 +603,8 @@ runs_adopt(struct store_runs *runs, const struct store_queue *queue,
     lock_acquire(&b->lock); /* at the start no other thread waits for it */
     st =
         is_gone(b, run->place.file) ? ST_NOT_FOUND : find_file(b, run->place.file, &file);
-    if (st == ST_OK && run->place.offset + run->place.length > file->size) {
+    if (st == ST_OK && (run->place.length > file->size ||
+                        run->place.offset > file->size - run->place.length)) {
         body_file_name(name, run->place.file);
         b->flaw = "ends too early";
         st = report(b, ST_BAD_VALUE,
