@@ -86,13 +86,15 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
         linger_init(&w->conns.linger, w->loop.epoll_fd, shared->linger_slots);
         st = mhd_open(&mhd, &w->conns.mhd);
     }
-    if (st != ST_OK)
+    if (st != ST_OK) {
+        worker_close(w);
         worker_fini(w);
+    }
     return st;
 }
 
 void
-worker_fini(struct worker *w)
+worker_close(struct worker *w)
 {
     ENSURE(!w->started);
     mhd_close(w->conns.mhd);
@@ -102,6 +104,11 @@ worker_fini(struct worker *w)
         linger_fini(&w->conns.linger);
     exchange_pool_fini(&w->exchanges);
     traffic_fini(&w->traffic);
+}
+
+void
+worker_fini(struct worker *w)
+{
     eventq_fini(&w->loop.events);
     if (w->loop.epoll_fd >= 0)
         (void)close(w->loop.epoll_fd);

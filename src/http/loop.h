@@ -30,7 +30,10 @@ enum status worker_start(struct worker *w);
 /* Waits for the thread to end, after shared->draining or shared->cut was set. */
 void worker_join(struct worker *w);
 
-/* Frees a worker whose thread has ended or was never started. */
+/* Closes the connections of a worker whose thread has ended or was never started. */
+void worker_close(struct worker *w);
+
+/* Frees a closed worker, which no thread wakes any more. */
 void worker_fini(struct worker *w);
 
 #endif

@@ -442,6 +442,7 @@ server_open(const struct server_config *config, struct server **out, struct reas
     (void)reason_give(why, st, "cannot start: %s", status_text(st));
 
 fail:
+    server_close(s);
     server_free(s);
     return st;
 }
@@ -596,11 +597,20 @@ server_measure(struct server *s, struct metrics *metrics)
 }
 
 void
-server_free(struct server *s)
+server_close(struct server *s)
 {
     if (s == NULL)
         return;
     (void)end_workers(s);
+    for (size_t i = 0; i < s->worker_count; i++)
+        worker_close(&s->workers[i]);
+}
+
+void
+server_free(struct server *s)
+{
+    if (s == NULL)
+        return;
     for (size_t i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
     if (s->epoll_fd >= 0) {

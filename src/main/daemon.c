@@ -601,12 +601,13 @@ daemon_close(struct daemon *d)
     sampler_close(d->sampler);
     /* Its threads use the server. No request is left. */
     store_setup_disconnect(&d->store_setup, d->mem);
-    server_free(d->server);
+    server_close(d->server);
     api_free(d->api);
     notify_close(d->notify);
     resources_close(&d->resources);
     store_setup_close(&d->store_setup);
     store_close(d->store);
+    server_free(d->server);
     testapi_free(d->testapi);
     mem_destroy(d->mem);
     (void)log_writer_end(&d->log, LOG_END_MS);

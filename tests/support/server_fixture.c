@@ -158,7 +158,7 @@ static void
 free_all(struct server_fixture *f)
 {
     executor_close(f->executor); /* it may still give claims back */
-    server_free(f->server);
+    server_close(f->server);
     api_free(f->api);
     executor_close(f->verifier);
     access_free(f->access);
@@ -166,6 +166,7 @@ free_all(struct server_fixture *f)
     fake_keystone_fini(&f->fake);
     ck_assert(store_audit(f->store));
     store_close(f->store);
+    server_free(f->server);
     testapi_free(f->testapi);
     mem_destroy(f->mem); /* asserts that nothing is left */
     ck_assert_int_eq(rmdir(f->folder), 0);

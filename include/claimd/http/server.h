@@ -68,7 +68,13 @@ const char *server_library_version(void);
 /* True for a version of libmicrohttpd that claimd was tested with. */
 bool server_library_is_known(void);
 
-/* Frees a server, which need not be drained. NULL is fine. */
+/*
+ * Closes a server, which need not be drained: it uses the store, the API and its
+ * executors no more. Their threads may still wake its workers. NULL is fine.
+ */
+void server_close(struct server *s);
+
+/* Frees a closed server, after those threads have ended. NULL is fine. */
 void server_free(struct server *s);
 
 #endif

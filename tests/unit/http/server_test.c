@@ -139,9 +139,10 @@ START_TEST(stopping_twice_ends_the_drain)
     server_stop(f.server);
     ck_assert_uint_eq(server_drain(f.server, 3600 * 1000), 1);
     (void)close(fd);
-    server_free(f.server);
+    server_close(f.server);
     api_free(f.api);
     store_close(f.store);
+    server_free(f.server);
     mem_destroy(f.mem);
     ck_assert_int_eq(rmdir(f.folder), 0);
 }

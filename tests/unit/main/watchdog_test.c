@@ -217,9 +217,10 @@ START_TEST(a_worker_that_has_ended_is_not_waited_for)
     ck_assert_uint_eq(server_drain(f.server, 60000), 0);
     server_ask_round(f.server);
     ck_assert(server_went_round(f.server));
-    server_free(f.server);
+    server_close(f.server);
     api_free(f.api);
     store_close(f.store);
+    server_free(f.server);
     mem_destroy(f.mem);
     ck_assert_int_eq(rmdir(f.folder), 0);
 }
