@@ -113,7 +113,7 @@ mark_changed(const struct backlog *b, uint64_t seq)
     struct run *r = backlog_run(b, seq);
 
     if (r != NULL)
-        r->changed |= r->stored & run_bit(seq);
+        run_mark_changed(r, run_bit(seq));
 }
 
 uint64_t

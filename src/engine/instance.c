@@ -19,9 +19,6 @@ engine_shard(const struct engine *e, uint64_t hash)
     return &e->shards[(hash >> 40) & e->shard_mask];
 }
 
-/* Bytes of an unloaded message in a checkpoint (changelog_run()). */
-enum { RUN_RECORD_EACH = 10 };
-
 enum status
 engine_ping(struct store *s, struct store_op *op)
 {
@@ -63,19 +60,20 @@ engine_limit(struct store *s, const struct engine_limits *limits)
 }
 
 void
-engine_live(struct store *s, uint64_t *messages, uint64_t *bytes)
+engine_live(struct store *s, struct store_live *out)
 {
     struct engine *e = engine_of(s);
 
-    *messages = *bytes = 0;
+    *out = (struct store_live){0};
     for (size_t i = 0; i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];
 
         lock_acquire(&sh->lock);
-        *messages += sh->alive.messages - sh->alive.unloaded + sh->queues.count +
-                     sh->subscriptions;
-        *bytes += sh->alive.bytes - sh->alive.unloaded_bytes + sh->feed_bytes +
-                  RUN_RECORD_EACH * sh->alive.unloaded;
+        out->messages += sh->alive.messages - sh->alive.unloaded + sh->queues.count +
+                         sh->subscriptions;
+        out->bytes += sh->alive.bytes - sh->alive.unloaded_bytes + sh->feed_bytes;
+        out->unloaded += sh->alive.unloaded;
+        out->unloaded_bytes += sh->alive.unloaded_bytes;
         lock_release(&sh->lock);
     }
 }

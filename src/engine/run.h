@@ -50,7 +50,8 @@ struct run {
     uint64_t loaded_at; /* the shard's loaded_bytes behind it; 0: not loaded */
     struct store_place place;
     bool loading;
-    bool adopted;                                /* the body file counts it */
+    bool moving;  /* once it is loaded, the next checkpoint has all of it */
+    bool adopted; /* the body file counts it */
     struct store_outline outlines[RUN_MESSAGES]; /* by bit */
 };
 
@@ -80,6 +81,14 @@ run_count(uint64_t bits)
 
 /* The bytes of the bodies of these messages. */
 uint64_t run_bytes(const struct run *r, uint64_t bits);
+
+/* Notes that these messages, which are in memory, need not be as they were written. The
+ * next checkpoint logs them whole. */
+static inline void
+run_mark_changed(struct run *r, uint64_t bits)
+{
+    r->changed |= r->stored & bits;
+}
 
 /* Describes a run for the log. `packed` has space for 64 outlines. */
 void run_record(const struct run *r, struct store_outline *packed,

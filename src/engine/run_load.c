@@ -20,6 +20,9 @@
  * first unloaded message. AHEAD_RUNS: so many runs at a time. */
 enum { AHEAD_MESSAGES = 2048, AHEAD_RUNS = 16 };
 
+/* Bytes that run_move() loads in a checkpoint of a shard. */
+enum { MOVE_BYTES = 1 << 20 };
+
 struct run_load {
     struct store_load load;
     struct shard *shard;
@@ -67,6 +70,8 @@ add_loaded(struct shard *sh, struct run *r, struct message **made)
     backlog_count_loaded(r, bits);
     run_arm(sh, r);
     r->loaded_at = sh->loaded_bytes;
+    if (r->moving)
+        run_mark_changed(r, UINT64_MAX);
     seqmap_pool_trim(&sh->pool);
     if (b->unload_at > r->first / RUN_MESSAGES)
         b->unload_at = r->first / RUN_MESSAGES;
@@ -151,6 +156,19 @@ load_unless_here(struct txn *t, uint64_t seq, size_t count,
         if (next(&b->messages, &seq) == NULL || seq > unloaded)
             return load_runs(t, unloaded, count);
     return ST_OK;
+}
+
+void
+run_move(struct shard *sh, struct run *r)
+{
+    if (r->unloaded == 0)
+        run_mark_changed(r, UINT64_MAX);
+    if (r->unloaded == 0 || sh->checkpoint.moved > MOVE_BYTES)
+        return;
+    sh->checkpoint.moved += r->place.length;
+    r->moving = true;
+    SOMETIMES(RUN_MOVED);
+    (void)load_run(sh, r); /* without memory the next checkpoint tries again */
 }
 
 enum status

@@ -46,6 +46,7 @@ struct checkpoint {
     uint64_t last_seq;
     bool in_keys;     /* all queues were read; now come the keys: */
     struct list *key; /* the next one, in the shard's key_order */
+    uint64_t moved;   /* bytes of runs that it has had loaded */
     size_t keys_left;
 };
 

@@ -277,7 +277,8 @@ static enum status
 read_run(struct shard *sh, struct queue *q, struct allowance *left)
 {
     const size_t bytes = RUN_MESSAGES * sizeof(struct store_outline);
-    const struct run *r = seqmap_next_live(&q->backlog->runs, &sh->checkpoint.at);
+    struct store_runs *runs = sh->core->config.runs;
+    struct run *r = seqmap_next_live(&q->backlog->runs, &sh->checkpoint.at);
     enum status st;
 
     if (r == NULL) {
@@ -288,6 +289,10 @@ read_run(struct shard *sh, struct queue *q, struct allowance *left)
     if (st != ST_OK)
         return st;
     changelog_run(q, r, sh->now_ms);
+    if (runs != NULL &&
+        runs->count(runs, r->place.file,
+                    run_bytes(r, r->stored) + run_count(r->stored) * STORE_BODY_EACH))
+        run_move(sh, r);
     allowance_spend(left, RUN_COST, bytes);
     sh->checkpoint.at++;
     return ST_OK;

@@ -30,6 +30,7 @@
 enum {
     BODIES_FILE_BYTES = 16 << 20, /* begins another file */
     BODIES_BUFFER_BYTES = 4 << 20,
+    BODIES_SPARSE_FACTOR = 4,    /* a file is sparse with so many times its runs' bytes */
     BODIES_WAKE_BYTES = 1 << 20, /* the writer waits a moment for so much */
     BODIES_WAIT_MS = 50,
     BODIES_IDLE_MS = 3600000
@@ -37,15 +38,19 @@ enum {
 
 struct body_file {
     uint32_t number;
-    bool known;        /* its head was written, or read */
-    size_t runs;       /* of the store, also those that are being written */
-    uint64_t size;     /* in bytes, with what is being written */
+    bool known;    /* its head was written, or read */
+    size_t runs;   /* of the store, also those that are being written */
+    uint64_t size; /* in bytes, with what is being written */
+    /* Of this checkpoint: runs, and the bytes that they need. */
+    size_t counted_runs;
+    uint64_t counted_bytes;
+    bool sparse;       /* the last whole count says so */
     uint64_t gone_lsn; /* of its FILE_GONE; 0: not logged */
     uint8_t nonce[NONCE_BYTES];
 };
 
 struct bodies_buffer {
-    uint8_t *bytes; /* owned, mapped with the first write; NULL: not yet */
+    uint8_t *bytes; /* owned, BODIES_MAPPED; NULL: there was no memory */
     size_t used;
 };
 
@@ -72,6 +77,13 @@ struct bodies {
     uint32_t *gone;  /* owned: files that were removed, by the log */
     size_t gone_count, gone_capacity;
     _Atomic uint64_t bytes; /* of all files */
+    _Atomic uint64_t space; /* bytes by which they may grow; set by the committer */
+    bool has_empty;         /* perhaps a file has no run, and no FILE_GONE */
+    _Atomic size_t leaving; /* files with a FILE_GONE */
+    uint64_t log_durable;   /* an LSN: FILE_GONE up to it is durable */
+    size_t sparse_runs;     /* in sparse files, */
+    unsigned stalled;       /* and counts in which they did not become fewer */
+    _Atomic bool sparse;    /* another checkpoint would free space */
 
     struct bodies_buffer buffers[2], *filling;
     uint32_t current; /* number of the file of the filled buffer; 0: none */
@@ -126,9 +138,15 @@ enum bodies_result bodies_load(struct bodies *b, const char **what, int *error);
 uint32_t bodies_find_empty(struct bodies *b);
 void bodies_note_logged(struct bodies *b, uint32_t number, uint64_t lsn);
 
+/* The log is durable up to this LSN: the writer can remove files. */
+void bodies_note_durable(struct bodies *b, uint64_t lsn);
+
 /* Removes one empty file whose FILE_GONE is durable. */
-enum bodies_result
-bodies_remove(struct bodies *b, uint64_t durable, const char **what, int *error);
+enum bodies_result bodies_remove(struct bodies *b, const char **what, int *error);
+
+/* A checkpoint begins or ends, which counts all runs. At the end files become sparse. */
+void bodies_count_begin(struct bodies *b);
+void bodies_count_end(struct bodies *b);
 
 /* Wait for work; false: the thread must end. */
 bool bodies_wait_write(struct bodies *b);

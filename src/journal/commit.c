@@ -37,9 +37,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A checkpoint is due when the log is CHECKPOINT_FACTOR times as large as the live data
- * and has CHECKPOINT_SEGMENTS. It writes CHECKPOINT_PACE bytes for each appended byte. */
-enum { CHECKPOINT_FACTOR = 2, CHECKPOINT_SEGMENTS = 4, CHECKPOINT_PACE = 2 };
+/* A checkpoint is due when the log is CHECKPOINT_FACTOR times as large as the live data,
+ * has an eighth of the bytes of unloaded messages besides, and CHECKPOINT_SEGMENTS. It
+ * writes CHECKPOINT_PACE bytes for each appended byte. */
+enum {
+    CHECKPOINT_FACTOR = 2,
+    UNLOADED_SHARE = 8,
+    CHECKPOINT_SEGMENTS = 4,
+    CHECKPOINT_PACE = 2
+};
+
+/* A checkpoint is due as well when the body files have BODIES_SPARSE_FACTOR times the
+ * bytes that their messages need, and this many more. At most one in SPARSE_MS. */
+enum { SPARSE_LEAST = 4 * BODIES_FILE_BYTES, SPARSE_MS = 10000 };
 
 /* Bytes that are kept for marks. */
 enum { MARKS_SPACE = 2048 };
@@ -47,12 +57,18 @@ enum { MARKS_SPACE = 2048 };
 /* Rough bytes of a message or queue besides its texts, and of its deletion. */
 enum { LIVE_EACH = 96, DELETE_EACH = 24 };
 
+/* Of an unloaded message in a RUN. */
+enum { RUN_EACH = 10 };
+
 /* Free segments from which on the disk counts as empty. */
 enum { PLENTY_SEGMENTS = 16 };
 
 /* With this many times the bytes of the log free, there is enough space for any
  * checkpoint. */
 enum { SURELY_ENOUGH = 8 };
+
+/* Records of body files that go at a time. */
+enum { EMPTY_AT_ONCE = 16 };
 
 /* Bytes of checkpoint records per step that are written without credit. */
 enum { CHECKPOINT_UNPAID = 4 << 20 };
@@ -96,12 +112,10 @@ journal_lose(struct journal *j, const char *what, int error)
 
 /* Rough bytes of a checkpoint. */
 static uint64_t
-live_bytes(struct journal *j, uint64_t *messages)
+live_bytes(struct journal *j, struct store_live *live)
 {
-    uint64_t bytes;
-
-    store_live(j->store, messages, &bytes);
-    return *messages * LIVE_EACH + bytes;
+    store_live(j->store, live);
+    return live->messages * LIVE_EACH + live->bytes + live->unloaded * RUN_EACH;
 }
 
 /* Bytes by which the segments may still grow within max_bytes. */
@@ -109,7 +123,8 @@ static uint64_t
 bytes_allowed(const struct journal *j)
 {
     const struct segments *s = &j->segments;
-    const uint64_t taken = s->bytes + s->spares * s->segment_bytes;
+    const uint64_t taken =
+        s->bytes + s->spares * s->segment_bytes + atomic_load(&j->bodies.bytes);
 
     ENSURE(s->spares <= SEGMENT_SPARES_MOST);
     if (j->config.max_bytes == 0)
@@ -157,26 +172,25 @@ worth_a_checkpoint(const struct segments *s, uint64_t live)
 }
 
 /*
- * Checks whether there is space for posts. There is none if the space would not suffice
- * for a checkpoint, whose records are written before old segments go, for the deletion of
- * all live data, and for claims and releases until a checkpoint can free enough. A log
- * without space for its checkpoint could never free any.
+ * The bytes that are kept for a checkpoint, whose records are written before old segments
+ * go, for the deletion of all live data, and for claims and releases until a checkpoint
+ * can free enough. A log without space for its checkpoint could never free any.
  */
-static bool
-has_space_for_posts(struct journal *j)
+static uint64_t
+bytes_kept(struct journal *j)
 {
     const struct segments *s = &j->segments;
-    uint64_t left = bytes_left(j), freed = bytes_freed(s), messages, live, need;
+    const uint64_t surely = SURELY_ENOUGH * (s->bytes + s->segment_bytes);
+    uint64_t freed = bytes_freed(s), bytes, need;
+    struct store_live live;
 
-    if (s->spares < SEGMENT_SPARES)
-        return false;
-    if (left > SURELY_ENOUGH * (s->bytes + s->segment_bytes))
-        return true; /* without the store, whose locks would be taken */
-    live = live_bytes(j, &messages);
-    need = live + slice_most(s) + 2 * s->segment_bytes;
-    if (worth_a_checkpoint(s, live) > freed)
-        need += worth_a_checkpoint(s, live) - freed;
-    return left >= need + messages * DELETE_EACH;
+    if (bytes_left(j) > surely + SPARSE_LEAST)
+        return surely; /* without the store, whose locks would be taken */
+    bytes = live_bytes(j, &live);
+    need = bytes + slice_most(s) + 2 * s->segment_bytes;
+    if (worth_a_checkpoint(s, bytes) > freed)
+        need += worth_a_checkpoint(s, bytes) - freed;
+    return need + (live.messages + live.unloaded) * DELETE_EACH;
 }
 
 /* Checks whether another spare may be made. One may always be made if the disk has space,
@@ -210,8 +224,10 @@ set_space(struct journal *j)
     const struct segments *s = &j->segments;
     size_t each = j->buffers[0].frame_max * (SEGMENT_FRAMES - 1);
     size_t rest = (size_t)(s->size - s->offset);
-    bool full = !has_space_for_posts(j);
+    const uint64_t left = bytes_left(j), kept = bytes_kept(j);
+    bool full = s->spares < SEGMENT_SPARES || left < kept;
 
+    atomic_store(&j->bodies.space, full ? 0 : left - kept);
     ENSURE(s->offset <= s->size && (full || s->spares > 0));
     lock_acquire(&j->lock);
     j->writing = 0;
@@ -327,6 +343,7 @@ make_durable(struct journal *j, uint64_t lsn)
     }
     ENSURE(lsn > atomic_load(&j->durable));
     atomic_store(&j->durable, lsn);
+    bodies_note_durable(&j->bodies, lsn);
     j->commits++;
     notify_listeners(j);
     return true;
@@ -375,6 +392,40 @@ activity_count(struct journal *j)
     return activity;
 }
 
+bool
+journal_may_have_sparse(const struct journal *j)
+{
+    lock_assert_held(&j->lock);
+    return atomic_load(&j->bodies.sparse) ||
+           (atomic_load(&j->bodies.bytes) > SPARSE_LEAST &&
+            j->activity != j->checkpoint.looked_activity);
+}
+
+/* Requests a checkpoint if it would find sparse body files, or move their runs. */
+static void
+look_for_sparse(struct journal *j)
+{
+    const bool found = atomic_load(&j->bodies.sparse);
+    struct store_live live;
+    int64_t now_ms;
+    bool look;
+
+    lock_acquire(&j->lock);
+    now_ms = journal_now_ms(j);
+    look = journal_may_have_sparse(j) && now_ms - j->checkpoint.looked_ms >= SPARSE_MS;
+    if (look) {
+        j->checkpoint.looked_ms = now_ms;
+        j->checkpoint.looked_activity = j->activity;
+    }
+    lock_release(&j->lock);
+    if (look && !found)
+        store_live(j->store, &live);
+    if (look && (found || atomic_load(&j->bodies.bytes) - SPARSE_LEAST >
+                              BODIES_SPARSE_FACTOR * (live.unloaded_bytes +
+                                                      live.unloaded * STORE_BODY_EACH)))
+        journal_checkpoint(j);
+}
+
 /*
  * Checks whether a checkpoint is due: the log is much larger than the live data, or, if
  * space is short, anything happened since the last checkpoint and it frees a little. It
@@ -385,7 +436,8 @@ static bool
 is_checkpoint_due(struct journal *j)
 {
     const struct segments *s = &j->segments;
-    uint64_t messages, live;
+    struct store_live live;
+    uint64_t bytes;
 
     if (j->checkpoint.under_way || j->checkpoint.ended != 0)
         return false;
@@ -393,11 +445,12 @@ is_checkpoint_due(struct journal *j)
         return true;
     if (s->count <= CHECKPOINT_SEGMENTS && !j->short_of_space)
         return false;
-    live = live_bytes(j, &messages);
-    if (j->short_of_space && bytes_left(j) > live + slice_most(s) + s->segment_bytes)
-        return bytes_freed(s) > worth_a_checkpoint(s, live) &&
+    bytes = live_bytes(j, &live);
+    if (j->short_of_space && bytes_left(j) > bytes + slice_most(s) + s->segment_bytes)
+        return bytes_freed(s) > worth_a_checkpoint(s, bytes) &&
                j->checkpoint.activity != activity_count(j);
-    return s->bytes > CHECKPOINT_FACTOR * live + CHECKPOINT_SEGMENTS * s->segment_bytes;
+    return s->bytes > CHECKPOINT_FACTOR * bytes + live.unloaded_bytes / UNLOADED_SHARE +
+                          CHECKPOINT_SEGMENTS * s->segment_bytes;
 }
 
 /* Checks whether another slice fits into the space that may be granted. */
@@ -423,9 +476,12 @@ slice_fits(struct journal *j)
 static void
 checkpoint(struct journal *j, uint64_t appended)
 {
-    bool wanted = atomic_load(&j->checkpoint.wanted);
     uint64_t shown = 0; /* bytes of this step */
+    bool wanted;
 
+    if (!j->checkpoint.under_way && j->checkpoint.ended == 0)
+        look_for_sparse(j);
+    wanted = atomic_load(&j->checkpoint.wanted);
     if (is_checkpoint_due(j)) {
         wanted |= atomic_exchange(&j->checkpoint.wanted, false);
         j->checkpoint.under_way = true;
@@ -433,6 +489,7 @@ checkpoint(struct journal *j, uint64_t appended)
         j->checkpoint.since = journal_mark(j, MARK_CHECKPOINT_BEGIN, 0);
         ENSURE(j->checkpoint.since > atomic_load(&j->durable));
         store_checkpoint_begin(j->store);
+        bodies_count_begin(&j->bodies);
     }
     if (!j->checkpoint.under_way)
         return;
@@ -456,6 +513,7 @@ checkpoint(struct journal *j, uint64_t appended)
             j->checkpoint.ended =
                 journal_mark(j, MARK_CHECKPOINT_END, j->checkpoint.since);
             ENSURE(j->checkpoint.ended > j->checkpoint.since);
+            bodies_count_end(&j->bodies);
             lock_acquire(&j->lock);
             atomic_store(&j->checkpoint.done_ms, journal_now_ms(j));
             lock_release(&j->lock);
@@ -467,19 +525,15 @@ checkpoint(struct journal *j, uint64_t appended)
 
 /* ------------------------------------------------------------------ body files */
 
-/* Logs that an empty body file goes, and removes one for which that is durable. */
+/* Logs that empty body files go. */
 static void
-drop_body_file(struct journal *j)
+log_empty_files(struct journal *j)
 {
-    const uint32_t empty = bodies_find_empty(&j->bodies);
-    const char *what;
-    int error;
+    uint32_t empty;
 
-    if (empty != 0)
+    for (int i = 0; i < EMPTY_AT_ONCE && (empty = bodies_find_empty(&j->bodies)) != 0;
+         i++)
         bodies_note_logged(&j->bodies, empty, journal_mark(j, MARK_FILE_GONE, empty));
-    if (bodies_remove(&j->bodies, atomic_load(&j->durable), &what, &error) ==
-        BODIES_FAILED)
-        journal_lose(j, what, error);
 }
 
 bool
@@ -489,6 +543,8 @@ journal_write_runs(struct journal *j)
     int error;
     enum bodies_result result = bodies_write(&j->bodies, &what, &error);
 
+    if (result == BODIES_IDLE)
+        result = bodies_remove(&j->bodies, &what, &error);
     if (result == BODIES_FAILED)
         journal_lose(j, what, error);
     return result == BODIES_DONE;
@@ -574,7 +630,7 @@ journal_step(struct journal *j)
         return false;
     j->sealed = false;
     (void)drop_oldest(j);
-    drop_body_file(j);
+    log_empty_files(j);
     journal_update_space(j);
     checkpoint(j, appended);
     return true;
@@ -618,9 +674,10 @@ journal_idle(struct journal *j)
     lock_release(&j->lock);
     if (!j->sealed || !j->short_of_space || aged)
         journal_seal(j); /* repeated while space is short */
-    drop_body_file(j);
-    if (!j->short_of_space || atomic_load(&j->lost))
+    log_empty_files(j);
+    if (atomic_load(&j->lost))
         return;
-    journal_update_space(j);
+    if (j->short_of_space)
+        journal_update_space(j);
     checkpoint(j, 0);
 }

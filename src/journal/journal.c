@@ -124,7 +124,8 @@ wait_for_work(struct journal *j)
     lock_acquire(&j->lock);
     while (j->filling->used == 0 && !j->stopping && !idle) {
         /* A seal is useful, or space has to be checked. */
-        bool restless = !j->sealed || j->aged || j->short_of_space;
+        bool restless =
+            !j->sealed || j->aged || j->short_of_space || journal_may_have_sparse(j);
 
         j->waiting = true;
         idle =

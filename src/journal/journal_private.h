@@ -46,7 +46,10 @@ struct journal_checkpoints {
     uint64_t since;      /* LSN of its begin mark */
     uint64_t ended; /* LSN of its end mark, or 0. When it is durable, older segments go */
     int64_t credit; /* bytes of checkpoint records that may be written now */
-    uint64_t activity;       /* journal.activity when the last one began */
+    uint64_t activity; /* journal.activity when the last one began */
+    /* When sparse body files were looked for: the time and journal.activity. */
+    int64_t looked_ms;
+    uint64_t looked_activity;
     _Atomic uint64_t done;   /* number of complete checkpoints */
     _Atomic int64_t done_ms; /* time of the last of them, or 0 */
 };
@@ -141,6 +144,9 @@ int64_t journal_wall_ahead_ms(const struct journal *j);
  * disk.
  */
 void journal_idle(struct journal *j);
+
+/* Is it useful to look for sparse body files? Needs the lock. */
+bool journal_may_have_sparse(const struct journal *j);
 
 /* Reads the free space of the disk, and makes spares. */
 void journal_update_space(struct journal *j);

@@ -39,6 +39,7 @@ journalled_start(struct journalled *p, int64_t now_ms)
 {
     struct journal_config config = {.disk = sim_disk_open(p->disk),
                                     .segment_bytes = p->segment_bytes,
+                                    .max_bytes = p->max_bytes,
                                     .clock = p->clock,
                                     .boot_id = p->boot_id,
                                     .seeded = true,

@@ -18,6 +18,7 @@
 struct journalled {
     struct sim_disk *disk; /* borrowed */
     uint64_t segment_bytes;
+    uint64_t max_bytes;        /* of the journal; 0: no limit */
     bool require_confirmation; /* of subscriptions */
     bool unload;               /* every message that can be; also CLAIMD_TEST_UNLOAD */
     uint64_t seed;             /* of the process, counted up by journalled_start() */

@@ -49,6 +49,8 @@
     X(RUN_NOT_WRITTEN, "sim/seeds", COMMON, "a body file cannot be written")             \
     X(RUN_WRITTEN_LATE, "sim/seeds", COMMON, "a queue is purged while a run is written") \
     X(RUN_LOADED_LATE, "sim/seeds", RARE, "a run ends while it is loaded")               \
+    X(BODIES_SPARSE, "sim/seeds", COMMON, "a checkpoint finds a sparse body file")       \
+    X(RUN_MOVED, "sim/seeds", COMMON, "a run is read, and goes back to the log")         \
     X(BODIES_DISK_FULL, "sim/seeds", RARE, "the disk is full when runs are written")     \
     /* engine: dead letters */                                                           \
     X(LETTER_REFUSED, "sim/seeds", RARE, "a move of dead letters is undone")             \

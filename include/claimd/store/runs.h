@@ -8,6 +8,7 @@
  *                  the messages
  *     load()       the messages are in memory again. So does read()
  *     release()    the run has no messages, or the log has all of them otherwise
+ *     count()      each run during a checkpoint. The store moves runs of sparse files
  *
  * The store still counts, orders and expires the messages of a run. It needs the body
  * file only for their bodies.
@@ -21,6 +22,9 @@
 #define CLAIMD_STORE_RUNS_H
 
 #include "claimd/store/log.h"
+
+/* Rough bytes of a message in a body file besides its body. */
+enum { STORE_BODY_EACH = 32 };
 
 struct store_load;
 struct store_runs;
@@ -55,6 +59,10 @@ struct store_runs {
 
     /* The file has one run less. The caller has logged why. */
     void (*release)(struct store_runs *runs, uint32_t file);
+
+    /* The store has a run that needs so many bytes of this file. True: the file is nearly
+     * empty, and the store should log the messages whole. */
+    bool (*count)(struct store_runs *runs, uint32_t file, uint64_t bytes);
 
     /* At the end of a replay: the store has this run. ST_NOT_FOUND: all its messages had
      * expired when the process ended. ST_IO, ST_BAD_VALUE: its file is damaged. */

@@ -127,8 +127,15 @@ typedef enum status store_replay_end_fn(struct store *s, int64_t now_ms);
 /* The numbers that must never be used again. */
 typedef void store_marks_fn(struct store *s, struct store_marks *out);
 
-/* Number of messages and bytes of bodies that a checkpoint would have. O(shards). */
-typedef void store_live_fn(struct store *s, uint64_t *messages, uint64_t *bytes);
+/* The contents of a checkpoint. */
+struct store_live {
+    uint64_t messages, bytes; /* whole ones, and queues; and the bytes of their bodies */
+    uint64_t unloaded;        /* messages that it only names (claimd/store/runs.h), */
+    uint64_t unloaded_bytes;  /* and of their bodies, which it does not have */
+};
+
+/* O(shards). */
+typedef void store_live_fn(struct store *s, struct store_live *out);
 
 /* Begins a checkpoint, and abandons one that is under way. */
 typedef void store_checkpoint_begin_fn(struct store *s);
@@ -165,14 +172,14 @@ struct store_state_vtable {
 
 /* store_read(s, op, queue, records) is s->state->read(...). `s` must have no side
  * effects. */
-#define store_read(s, ...)             ((s)->state->read((s), __VA_ARGS__))
-#define store_apply(s, ...)            ((s)->state->apply((s), __VA_ARGS__))
-#define store_replay(s, change)        ((s)->state->replay((s), (change)))
-#define store_replay_marks(s, marks)   ((s)->state->replay_marks((s), (marks)))
-#define store_replay_end(s, now_ms)    ((s)->state->replay_end((s), (now_ms)))
-#define store_used_marks(s, out)       ((s)->state->marks((s), (out)))
-#define store_live(s, messages, bytes) ((s)->state->live((s), (messages), (bytes)))
-#define store_checkpoint_begin(s)      ((s)->state->checkpoint_begin(s))
-#define store_checkpoint(s, done)      ((s)->state->checkpoint((s), (done)))
+#define store_read(s, ...)           ((s)->state->read((s), __VA_ARGS__))
+#define store_apply(s, ...)          ((s)->state->apply((s), __VA_ARGS__))
+#define store_replay(s, change)      ((s)->state->replay((s), (change)))
+#define store_replay_marks(s, marks) ((s)->state->replay_marks((s), (marks)))
+#define store_replay_end(s, now_ms)  ((s)->state->replay_end((s), (now_ms)))
+#define store_used_marks(s, out)     ((s)->state->marks((s), (out)))
+#define store_live(s, out)           ((s)->state->live((s), (out)))
+#define store_checkpoint_begin(s)    ((s)->state->checkpoint_begin(s))
+#define store_checkpoint(s, done)    ((s)->state->checkpoint((s), (done)))
 
 #endif

@@ -60,9 +60,9 @@ marks(struct store *s, struct store_marks *out)
 }
 
 static void
-live(struct store *s, uint64_t *messages, uint64_t *bytes)
+live(struct store *s, struct store_live *out)
 {
-    store_live(slow_of(s)->inner, messages, bytes);
+    store_live(slow_of(s)->inner, out);
 }
 
 /* The log has few segments: nothing is in a checkpoint. */

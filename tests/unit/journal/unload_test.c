@@ -14,6 +14,7 @@ struct world {
     struct journalled p;
     int64_t now_ms;
     struct store_queue queue;
+    struct bytes body; /* of each message */
 };
 
 static void
@@ -21,6 +22,7 @@ open_world(struct world *w)
 {
     *w = (struct world){.disk = sim_disk_new(1),
                         .now_ms = START_MS,
+                        .body = BYTES_LIT("\"a body of some bytes\""),
                         .queue = {.project = BYTES_LIT("p"),
                                   .name = BYTES_LIT("q"),
                                   .kind = STORE_QUEUE}};
@@ -38,6 +40,14 @@ close_world(struct world *w)
 
 #define WORLD_TEST(id) FIXTURE_TEST_AS(id, struct world, w, open_world(w), close_world(w))
 
+static void
+restart(struct world *w)
+{
+    journalled_stop(&w->p);
+    sim_disk_crash(w->disk);
+    journalled_start(&w->p, w->now_ms);
+}
+
 static enum status
 post_batch(struct world *w, int64_t ttl_s)
 {
@@ -47,7 +57,7 @@ post_batch(struct world *w, int64_t ttl_s)
     static struct store_id ids[BATCH];
 
     for (size_t i = 0; i < BATCH; i++)
-        drafts[i] = (struct store_draft){BYTES_LIT("\"a body of some bytes\""), ttl_s, 0};
+        drafts[i] = (struct store_draft){w->body, ttl_s, 0};
     return store_message_post(w->p.store, STORE_AT(w->now_ms), &w->queue, &request, ids);
 }
 
@@ -137,9 +147,7 @@ WORLD_TEST(a_checkpoint_and_a_start_read_no_bodies)
     journal_checkpoint(w->p.journal);
     journalled_commit(&w->p);
     unloaded = population(w).unloaded;
-    journalled_stop(&w->p);
-    sim_disk_crash(w->disk);
-    journalled_start(&w->p, w->now_ms);
+    restart(w);
     ck_assert_uint_eq(population(w).ready, MANY);
     ck_assert_uint_ge(population(w).unloaded, unloaded);
     ck_assert_uint_eq(loads(w), 0);
@@ -154,6 +162,80 @@ WORLD_TEST(statistics_read_only_the_ends)
         store_queue_stats(w->p.store, STORE_AT(w->now_ms), &w->queue, &stats), ST_OK);
     ck_assert_uint_eq(stats.total, MANY);
     ck_assert_uint_le(loads(w), 2);
+}
+
+TEST_CASE("the space of body files");
+
+/* Reads the runs of sparse files, and logs their messages whole. */
+static void
+checkpoint(struct world *w)
+{
+    journal_checkpoint(w->p.journal);
+    unload(w);
+    while (journal_load_run(w->p.journal))
+        continue;
+}
+
+WORLD_TEST(a_file_with_few_messages_left_is_removed)
+{
+    const struct bytes first = w->queue.name;
+    uint32_t old;
+
+    fill(w, 3600);
+    w->queue.name = bytes_str("few");
+    ck_assert_status(post_batch(w, 3600), ST_OK);
+    unload(w);
+    w->queue.name = first;
+    ck_assert_status(store_queue_purge(w->p.store, STORE_AT(w->now_ms), &w->queue,
+                                       STORE_PURGE_MESSAGES),
+                     ST_OK);
+    unload(w);
+    restart(w); /* later runs go to another file */
+    ck_assert_uint_ge(population(w).unloaded, BATCH * 9 / 10);
+    old = w->p.journal->bodies.files[0].number;
+    for (int i = 0; i < 3; i++)
+        checkpoint(w);
+    ck_assert(body_files(w) == 0 || w->p.journal->bodies.files[0].number > old);
+    ck_assert_uint_gt(loads(w), 0);
+    restart(w);
+    ck_assert_uint_eq(population(w).ready, BATCH);
+}
+
+WORLD_TEST(a_file_with_many_messages_stays)
+{
+    fill(w, 3600);
+    restart(w);
+    for (int i = 0; i < 3; i++)
+        checkpoint(w);
+    ck_assert_uint_eq(loads(w), 0);
+}
+
+/* The space for a body file is kept back before it begins. */
+WORLD_TEST(journal_max_bytes_counts_body_files)
+{
+    static const char body[900] = "[";
+    const uint64_t most = 80 << 20;
+    enum status st = ST_OK;
+    uint64_t posted = 0;
+
+    journalled_stop(&w->p);
+    w->p.max_bytes = most;
+    w->body = bytes_of(body, sizeof(body)); /* a store does not look into it */
+    journalled_start(&w->p, w->now_ms);
+    while (st == ST_OK) {
+        st = post_batch(w, 3600);
+        posted += st == ST_OK ? BATCH : 0;
+        journalled_commit(&w->p);
+        if (posted % (20 * BATCH) == 0)
+            unload(w);
+        ck_assert_uint_le(atomic_load(&w->p.journal->bodies.bytes) +
+                              w->p.journal->segments.bytes,
+                          most);
+    }
+    ck_assert_status(st, ST_JOURNAL_LIMIT);
+    ck_assert_uint_gt(population(w).unloaded, 0);
+    restart(w);
+    ck_assert_uint_eq(population(w).ready, posted);
 }
 
 TEST_CASE("a full disk");
