@@ -142,7 +142,8 @@ engine_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
 {
     struct engine *e = engine_of(s);
 
-    *out = (struct store_metrics){.queues = 0};
+    *out = (struct store_metrics){.unloads = e->core.config.runs != NULL &&
+                                             e->core.config.backlog_memory != UINT64_MAX};
     for (size_t i = 0; i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];
         const struct tally *t = &sh->alive;

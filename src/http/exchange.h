@@ -106,6 +106,7 @@ struct exchange {
     struct waiting waiting;  /* borrowed by the request */
     struct deadline due;     /* WAITING, DELAYED, PIECE_WAITS: in the worker's wheel */
     int64_t until_ms;        /* deadline of its long polling; 0: it has never waited */
+    int64_t load_began_ns;   /* of a wait for the disk; 0: none */
     unsigned events;         /* event bits that came while a fiber had the exchange */
     struct list commit;      /* COMMIT: in the worker's list, by LSN */
     struct fiber *fiber;     /* REMOTE, IDENTITY: the fiber has the exchange */

@@ -76,6 +76,13 @@ traffic_count(struct traffic *t, const char *route, enum method method, int code
     buckets_add(&row->took_us, &traffic_bounds_us, took_us > 0 ? (uint64_t)took_us : 0);
 }
 
+void
+traffic_count_load_wait(struct traffic *t, int64_t took_us)
+{
+    buckets_add(&t->load_waits_us, &traffic_bounds_us,
+                took_us > 0 ? (uint64_t)took_us : 0);
+}
+
 static void
 merge_row(struct traffic_row *to, const struct traffic_row *from)
 {
@@ -88,6 +95,7 @@ void
 traffic_merge(struct traffic *to, const struct traffic *from)
 {
     merge_row(&to->rest, &from->rest);
+    buckets_merge(&to->load_waits_us, &from->load_waits_us);
     for (size_t i = 0; i < TRAFFIC_ROWS; i++) {
         const struct traffic_row *row =
             atomic_load_explicit(&from->rows[i], memory_order_acquire);
@@ -214,6 +222,17 @@ write_suspended(const struct http_counts *counts, struct exposition *x)
                  "Maximum number of long-polling requests.", counts->max_waiters, 0);
 }
 
+static void
+write_load_waits(const struct traffic *t, struct exposition *x)
+{
+    static const struct family waits = {
+        "claimd_http_load_wait_seconds", FAMILY_HISTOGRAM, "seconds",
+        "Time that requests waited for messages from body files, in seconds."};
+
+    exposition_family(x, &waits);
+    exposition_buckets(x, NULL, 0, &t->load_waits_us, &traffic_bounds_us, 6);
+}
+
 void
 http_metrics_write(const struct http_counts *counts, const struct traffic *traffic,
                    struct exposition *x)
@@ -223,4 +242,6 @@ http_metrics_write(const struct http_counts *counts, const struct traffic *traff
     write_connections(counts, x);
     write_suspended(counts, x);
     write_traffic(traffic, x);
+    if (counts->unloads)
+        write_load_waits(traffic, x);
 }

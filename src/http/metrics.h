@@ -4,6 +4,7 @@
  * struct traffic counts the requests that a worker has completed, by route, method and
  * status, and how long they took. The address of a route's pattern, a literal, identifies
  * the route. A row is created at its first request, because most routes are never used.
+ * It also has how long requests waited for messages that are on the disk only.
  *
  *   Memory   about 700 bytes for a route and method in use. Without memory, requests
  *            count in `rest`
@@ -31,7 +32,8 @@ struct traffic {
     struct mem *mem;                                  /* borrowed */
     _Atomic(struct traffic_row *) rows[TRAFFIC_ROWS]; /* owned; by a hash, NULL: free */
     size_t count;
-    struct traffic_row rest; /* requests without a route, or without a row */
+    struct traffic_row rest;      /* requests without a route, or without a row */
+    struct buckets load_waits_us; /* of requests for messages on the disk only */
 };
 
 extern const int traffic_codes[TRAFFIC_CODES];
@@ -43,6 +45,9 @@ void traffic_fini(struct traffic *t);
 void traffic_count(struct traffic *t, const char *route, enum method method, int code,
                    int64_t took_us);
 
+/* Counts a wait for messages that are on the disk only. */
+void traffic_count_load_wait(struct traffic *t, int64_t took_us);
+
 /* Adds the counts of `from`, while its worker may count, to `to`, which the caller
  * owns. */
 void traffic_merge(struct traffic *to, const struct traffic *from);
@@ -53,6 +58,7 @@ struct http_counts {
     uint64_t accepted, refused;          /* connections */
     uint64_t connections[CONN_PHASES];   /* by phase */
     uint64_t suspended[EXCHANGE_STATES]; /* exchanges, by state */
+    bool unloads;                        /* messages may be on the disk only */
 };
 
 /* Writes the front end's families. Any thread. */

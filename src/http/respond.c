@@ -44,6 +44,27 @@ wait_for_turn(struct worker *w, struct exchange *ex, struct list *turns)
     return false;
 }
 
+/* The same for messages that are read from the disk. */
+static bool
+wait_for_load(struct worker *w, struct exchange *ex)
+{
+    if (ex->load_began_ns == 0)
+        ex->load_began_ns = clock_stopwatch_ns();
+    return wait_for_turn(w, ex, &w->suspended.loads);
+}
+
+/* Counts the wait for messages from the disk, if there was one. It may have taken several
+ * loads. */
+static void
+end_load_wait(struct worker *w, struct exchange *ex)
+{
+    if (ex->load_began_ns == 0)
+        return;
+    traffic_count_load_wait(&w->traffic,
+                            (clock_stopwatch_ns() - ex->load_began_ns) / 1000);
+    ex->load_began_ns = 0;
+}
+
 static bool
 wait_for_message(struct worker *w, struct exchange *ex)
 {
@@ -154,10 +175,11 @@ continue_with(struct worker *w, struct exchange *ex, enum api_next next)
     state_unlist(w, ex);
     if ((next == API_SEND || next == API_HOLD) && !ex->response.stream)
         uncount_waiter(w, ex);
+    if (next == API_LOAD)
+        return wait_for_load(w, ex);
+    end_load_wait(w, ex);
     if (next == API_AGAIN)
         return wait_for_turn(w, ex, &w->suspended.turns);
-    if (next == API_LOAD)
-        return wait_for_turn(w, ex, &w->suspended.loads);
     if (next == API_WAIT)
         return wait_for_message(w, ex);
     if (next == API_HOLD && !wait_for_log(w, ex))
@@ -243,8 +265,10 @@ respond_slice(struct worker *w, struct exchange *ex)
         return true;
     }
     next = call_api(w->shared->config, ex);
-    if (next == API_AGAIN)
+    if (next == API_AGAIN) {
+        end_load_wait(w, ex);
         return false;
+    }
     if (continue_with(w, ex, next))
         state_make_ready(w, ex);
     return true;

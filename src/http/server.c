@@ -571,6 +571,7 @@ write_metrics(struct metrics_source *source, struct exposition *x)
     struct http_counts counts = {.workers = s->config.workers,
                                  .max_connections = s->config.max_connections,
                                  .max_waiters = s->config.max_waiters,
+                                 .unloads = s->config.unloads,
                                  .accepted = counter_read(&s->accepted),
                                  .refused = counter_read(&s->refused)};
     struct traffic sum;

@@ -16,6 +16,7 @@
 #ifndef JOURNAL_BODIES_H
 #define JOURNAL_BODIES_H
 
+#include "claimd/base/counter.h"
 #include "claimd/base/entropy.h"
 #include "claimd/base/lock.h"
 #include "claimd/journal/disk.h"
@@ -99,6 +100,8 @@ struct bodies {
     _Atomic uint64_t loaded; /* loads that ended */
     _Atomic bool wanted;     /* the store wants to write: segments need SEGMENT_BODIES */
     _Atomic bool permitted;  /* the present one has it, so a RUN may be logged */
+    struct buckets loads_us; /* from the request on; written by the thread that loads */
+    const struct bucket_bounds *load_bounds; /* borrowed */
 };
 
 /* The result of a step. */

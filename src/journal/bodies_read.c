@@ -2,6 +2,7 @@
  * bodies_read: reads runs of body files, and finds the files at a start. Declared in
  * bodies_private.h and bodies.h.
  */
+#include "claimd/base/clock.h"
 #include "claimd/base/invariant.h"
 #include "journal/bodies_private.h"
 #include "journal/record.h"
@@ -119,6 +120,7 @@ bodies_run_load(struct store_runs *runs, struct store_load *load)
 {
     struct bodies *b = bodies_of(runs);
 
+    load->began_ns = clock_stopwatch_ns();
     lock_acquire(&b->lock);
     list_add_before(&b->loads, &load->link);
     (void)pthread_cond_signal(&b->load_work); /* cannot fail */
@@ -141,6 +143,7 @@ bodies_load(struct bodies *b, const char **what, int *error)
 {
     struct store_load *load = take_load(b);
     struct record record;
+    int64_t began_ns;
     uint8_t *bytes;
     enum status st;
 
@@ -148,9 +151,12 @@ bodies_load(struct bodies *b, const char **what, int *error)
         body_handle_close(b, &b->reader); /* it may be removed */
         return BODIES_IDLE;
     }
+    began_ns = load->began_ns;
     st = read_run(b, &b->reader, &load->place, &bytes, &record);
     load->done(load, st == ST_OK ? &record.change : NULL);
     free(bytes);
+    buckets_add(&b->loads_us, b->load_bounds,
+                (uint64_t)(clock_stopwatch_ns() - began_ns) / 1000);
     (void)atomic_fetch_add(&b->loaded, 1);
     *what = "read a body file";
     *error = st == ST_BAD_VALUE ? EILSEQ : EIO;

@@ -61,6 +61,7 @@ journal_open(const struct journal_config *config, struct journal **out,
     bodies_init(&j->bodies, config->disk, j->segments.journal, &j->lost);
     j->bodies.damage = j->damage;
     j->bodies.damage_cap = sizeof(j->damage);
+    j->bodies.load_bounds = &journal_sync_bounds;
     if (config->seeded)
         entropy_init_seeded(&j->bodies.entropy, config->seed + 1);
     else
@@ -200,9 +201,12 @@ const struct bucket_bounds journal_sync_bounds = {14,
 void
 journal_metrics(struct journal *j, struct journal_metrics *out)
 {
-    uint64_t lsn;
+    uint64_t lsn, body_files;
     bool short_of_space;
 
+    lock_acquire(&j->bodies.lock);
+    body_files = j->bodies.count;
+    lock_release(&j->bodies.lock);
     lock_acquire(&j->lock);
     lsn = j->next_lsn - 1;
     short_of_space = j->short_of_space;
@@ -217,6 +221,10 @@ journal_metrics(struct journal *j, struct journal_metrics *out)
                                     .durable = atomic_load(&j->durable),
                                     .left = atomic_load(&j->left_shown),
                                     .short_of_space = short_of_space,
-                                    .lost = atomic_load(&j->lost)};
+                                    .lost = atomic_load(&j->lost),
+                                    .body_files = body_files,
+                                    .body_bytes = atomic_load(&j->bodies.bytes),
+                                    .loads = atomic_load(&j->bodies.loaded)};
     buckets_merge(&out->syncs, &j->syncs);
+    buckets_merge(&out->loads_us, &j->bodies.loads_us);
 }

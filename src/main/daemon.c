@@ -67,16 +67,6 @@ seal_body(void *arg, const struct store_queue *queue, struct bytes body, char *t
     return seal_close(arg, &scope, body, to);
 }
 
-/* Bytes in use from which on messages leave memory. The test API records each expiry with
- * its message, so all stay then. */
-static uint64_t
-backlog_memory(const struct daemon *d)
-{
-    const int64_t bytes = d->config.backlog_memory;
-
-    return bytes == 0 || d->testapi != NULL ? UINT64_MAX : (uint64_t)bytes;
-}
-
 static enum status
 open_engine(struct daemon *d, struct config_errors *errors)
 {
@@ -102,7 +92,8 @@ open_engine(struct daemon *d, struct config_errors *errors)
                    ? store_setup_log(&d->store_setup)
                    : testapi_log(d->testapi, store_setup_log(&d->store_setup)),
         .runs = store_setup_runs(&d->store_setup),
-        .backlog_memory = backlog_memory(d),
+        .backlog_memory =
+            d->store_setup.unloads ? (uint64_t)config->backlog_memory : UINT64_MAX,
         .sealer = &d->sealer,
     };
     enum status st;
@@ -246,6 +237,7 @@ open_server(struct daemon *d, struct config_errors *errors)
         .api = d->api,
         .store = d->store,
         .store_log = store_setup_log(&d->store_setup),
+        .unloads = d->store_setup.unloads,
         .mem = d->mem,
         .clock = d->store_setup.now,
         .log = &d->log,

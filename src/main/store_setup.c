@@ -118,6 +118,8 @@ open_journal(struct store_setup *s, const struct config *config,
 
     if (st != ST_OK)
         config_error(errors, "journal %s: %s", config->journal, error);
+    /* The test API records each expiry with its message, so all stay in memory then. */
+    s->unloads = config->backlog_memory > 0 && s->test_clock == NULL;
     return st;
 }
 
@@ -221,6 +223,25 @@ store_setup_clock_moved(struct store_setup *s)
 }
 
 static void
+write_body_metrics(const struct journal_metrics *f, struct exposition *x)
+{
+    static const struct family loads = {
+        "claimd_journal_load_seconds", FAMILY_HISTOGRAM, "seconds",
+        "Time from the request of messages in a body file until they are in memory, in "
+        "seconds."};
+
+    metric_write(x, FAMILY_GAUGE, "claimd_journal_body_files", NULL,
+                 "Number of body files.", f->body_files, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_journal_body_bytes", "bytes",
+                 "Size of the body files, in bytes.", f->body_bytes, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_journal_runs_loaded", NULL,
+                 "Number of reads from body files. Each reads at most 64 messages.",
+                 f->loads, 0);
+    exposition_family(x, &loads);
+    exposition_buckets(x, NULL, 0, &f->loads_us, &journal_sync_bounds, 6);
+}
+
+static void
 write_journal_metrics(struct metrics_source *source, struct exposition *x)
 {
     static const struct family syncs = {"claimd_journal_sync_seconds", FAMILY_HISTOGRAM,
@@ -263,6 +284,8 @@ write_journal_metrics(struct metrics_source *source, struct exposition *x)
                  (uint64_t)f.checkpoint_ms, 3);
     exposition_family(x, &syncs);
     exposition_buckets(x, NULL, 0, &f.syncs, &journal_sync_bounds, 6);
+    if (s->unloads)
+        write_body_metrics(&f, x);
 }
 
 void

@@ -34,6 +34,7 @@ struct store_setup {
     const struct clock *now;   /* clock of the store: `clock`, test_clock or another */
     struct disk *disk;         /* owned; NULL: no journal */
     struct journal *journal;   /* owned */
+    bool unloads;              /* messages may leave memory (backlog_memory) */
     struct store *redis;       /* borrowed; NULL: the store is in memory */
     struct executor *executor; /* owned; NULL without Redis */
     char *password;            /* owned, of Redis; NULL: none */

@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import eventually  # noqa: E402
 from journalled import JournalCase, flip  # noqa: E402
+from prometheus import samples  # noqa: E402
 
 OPTIONS = ("--backlog-memory", "1M", "--max-messages-per-claim-or-pop", "100",
            "--max-messages-per-page", "100")
@@ -142,6 +143,26 @@ class Backlog(JournalCase):
         stats = self.fetch("GET", "q/stats", status=200)["messages"]
         self.assertGreaterEqual(stats["free"], MESSAGES)
         self.assertEqual(self.claim("q", limit=20).bodies(), [[n, PAD] for n in range(20)])
+
+    def metrics(self):
+        return samples(self.server.fetch("GET", "/metrics").body.decode(), is_open=False)
+
+    def test_metrics_show_unloaded_messages_reads_and_waits_for_them(self):
+        ids = self.start_with_backlog()
+        eventually(lambda: self.metrics()["claimd_messages_unloaded",] > MESSAGES * 3 / 4)
+        eventually(lambda: self.metrics()["claimd_journal_body_files",] == len(self.body_files()))
+        before = self.metrics()
+        for name in ("messages_unloaded", "unloaded_bytes"):  # queues are read after the sum
+            of_queues = sum(value for key, value in before.items() if key[0] == "claimd_queue_" + name)
+            self.assertGreaterEqual(of_queues, before["claimd_" + name,])
+        self.assertGreater(before["claimd_unloaded_bytes",], MESSAGES * 3 / 4 * len(PAD))
+        self.assertEqual(before["claimd_http_load_wait_seconds_count",], 0)
+        self.fetch("GET", "q/messages/" + ids[MESSAGES // 2], status=200)
+        after = self.metrics()
+        self.assertEqual(after["claimd_http_load_wait_seconds_count",], 1)
+        reads = after["claimd_journal_runs_loaded_total",]
+        self.assertGreater(reads, before["claimd_journal_runs_loaded_total",])
+        self.assertEqual(after["claimd_journal_load_seconds_count",], reads)
 
     def test_a_missing_or_foreign_body_file_is_damage(self):
         self.start_with_backlog()

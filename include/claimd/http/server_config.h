@@ -20,6 +20,7 @@ struct server_config {
     struct store *store; /* for housekeeping */
     /* Makes changes durable before their responses; NULL: the store has no log. */
     struct store_log *store_log;
+    bool unloads; /* messages may be on the disk only, so metrics show waits for it */
     struct mem *mem;
     const struct clock *clock;
     const struct log *log;

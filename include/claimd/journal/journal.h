@@ -144,9 +144,12 @@ struct journal_metrics {
     bool short_of_space;  /* posts are refused */
     bool lost;            /* nothing becomes durable any more */
     struct buckets syncs; /* durations in microseconds */
+    uint64_t body_files, body_bytes;
+    uint64_t loads;          /* reads of runs from body files that ended */
+    struct buckets loads_us; /* their durations, from the request on */
 };
 
-extern const struct bucket_bounds journal_sync_bounds;
+extern const struct bucket_bounds journal_sync_bounds; /* of both */
 
 /* Any thread. During a commit each value is right by itself, and at most one commit
  * old. */

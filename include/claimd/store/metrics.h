@@ -84,6 +84,7 @@ struct store_metrics {
     uint64_t subscriptions;
     uint64_t feed_bytes; /* that subscribers have still to receive */
     uint64_t garbage;    /* messages of deleted queues, still to be freed */
+    bool unloads;        /* messages may be on the disk only */
     int64_t lag_ms;      /* age of the oldest expiry that is due; 0: none */
 };
 

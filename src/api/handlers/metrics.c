@@ -108,6 +108,7 @@ struct shown_queues {
     uint64_t *marks;                    /* hashes of their names */
     size_t count;
     struct store_queue_metrics rest; /* without names */
+    bool unloads;                    /* of struct store_metrics */
 };
 
 static const struct family queue_messages = {
@@ -172,6 +173,14 @@ static const struct queue_number queue_numbers[] = {
            "Number of messages of a queue that expired before a worker claimed them."),
     NUMBER(expired.dead_letters, 0, "claimd_queue_dead_letters_expired", COUNTER, NULL,
            "Number of dead-lettered messages that expired in a queue."),
+};
+
+/* Behind those, if messages may be on the disk only. */
+static const struct queue_number unloaded_numbers[] = {
+    NUMBER(here.unloaded, 0, "claimd_queue_messages_unloaded", GAUGE, NULL,
+           "Number of messages of a queue that are unloaded: in body files only."),
+    NUMBER(here.unloaded_bytes, 0, "claimd_queue_unloaded_bytes", GAUGE, "bytes",
+           "Size of the unloaded bodies of a queue, in bytes."),
 };
 
 enum { LABELS = 3 };
@@ -249,6 +258,8 @@ write_queues(struct exposition *x, const struct shown_queues *shown)
     }
     for (size_t i = 0; i < COUNT_OF(queue_numbers); i++)
         write_number(x, shown, &queue_numbers[i]);
+    for (size_t i = 0; shown->unloads && i < COUNT_OF(unloaded_numbers); i++)
+        write_number(x, shown, &unloaded_numbers[i]);
     write_paused(x, shown);
 }
 
@@ -288,6 +299,8 @@ add_queue(struct shown_queues *shown)
     subtract(&rest->dead_letters, q->here.dead_letters);
     subtract(&rest->claims, q->here.claims);
     subtract(&rest->bytes, q->here.bytes);
+    subtract(&rest->unloaded, q->here.unloaded);
+    subtract(&rest->unloaded_bytes, q->here.unloaded_bytes);
     shown->marks[shown->count++] = mark;
 }
 
@@ -298,7 +311,8 @@ read_queues(struct context *ctx, const struct store_metrics *f, struct shown_que
     enum status st = ST_OK;
     size_t at = 0;
 
-    *out = (struct shown_queues){.rest = {.here = f->all, .expired = f->rest}};
+    *out = (struct shown_queues){.rest = {.here = f->all, .expired = f->rest},
+                                 .unloads = f->unloads};
     memcpy(out->rest.counts, f->rest_counts, sizeof(out->rest.counts));
     if (slots > 0) {
         out->queues = arena_alloc(ctx->req->arena, slots * sizeof(*out->queues));
@@ -352,6 +366,16 @@ write_quotas(struct exposition *x, const struct quotas *q)
     }
 }
 
+static void
+write_unloaded(struct exposition *x, const struct store_population *all)
+{
+    metric_write(x, FAMILY_GAUGE, "claimd_messages_unloaded", NULL,
+                 "Number of messages that are unloaded: in body files only.",
+                 all->unloaded, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_unloaded_bytes", "bytes",
+                 "Size of the unloaded bodies, in bytes.", all->unloaded_bytes, 0);
+}
+
 /* ------------------------------------------------------------------ the request */
 
 enum status
@@ -396,6 +420,8 @@ handle_metrics(struct context *ctx)
         &x, FAMILY_GAUGE, "claimd_garbage_messages", NULL,
         "Number of messages of purged or deleted queues that still occupy memory.",
         metrics.garbage, 0);
+    if (metrics.unloads)
+        write_unloaded(&x, &metrics.all);
     metric_write(&x, FAMILY_GAUGE, "claimd_expiry_lag_seconds", "seconds",
                  "Delay of the background processing of expired leases, delays and TTLs, "
                  "in seconds. Responses are always up to date.",

@@ -127,6 +127,21 @@ START_TEST(a_code_without_a_slot_is_other_and_an_unknown_path_has_the_route_none
             "70.00012");
 }
 
+START_TEST(waits_for_the_disk_are_there_if_messages_may_be_on_it_only)
+{
+    traffic_count_load_wait(&m.traffic[0], 60);
+    traffic_count_load_wait(&m.traffic[1], 70000000);
+    write_text();
+    ck_assert_ptr_null(strstr(m.text.data, "load_wait"));
+    m.counts.unloads = true;
+    write_text();
+    ck_line("claimd_http_load_wait_seconds_bucket{le=\"0.00005\"} 0");
+    ck_line("claimd_http_load_wait_seconds_bucket{le=\"0.0001\"} 1");
+    ck_line("claimd_http_load_wait_seconds_bucket{le=\"60.0\"} 1");
+    ck_line("claimd_http_load_wait_seconds_count 2");
+    ck_line("claimd_http_load_wait_seconds_sum 70.00006");
+}
+
 START_TEST(without_memory_for_rows_they_count_among_the_rest)
 {
     static const char ping[] = "/v2/ping";

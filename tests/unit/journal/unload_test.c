@@ -238,6 +238,27 @@ WORLD_TEST(journal_max_bytes_counts_body_files)
     ck_assert_uint_eq(population(w).ready, posted);
 }
 
+TEST_CASE("metrics");
+
+WORLD_TEST(metrics_have_the_body_files_and_each_read)
+{
+    struct journal_metrics metrics;
+    struct store_stats stats;
+    uint64_t measured = 0;
+
+    fill(w, 3600);
+    ck_assert_status(
+        store_queue_stats(w->p.store, STORE_AT(w->now_ms), &w->queue, &stats), ST_OK);
+    journal_metrics(w->p.journal, &metrics);
+    ck_assert_uint_gt(metrics.body_files, 0);
+    ck_assert_uint_eq(metrics.body_files, body_files(w));
+    ck_assert_uint_gt(metrics.loads, 0);
+    ck_assert_uint_eq(metrics.loads, loads(w));
+    for (size_t i = 0; i <= journal_sync_bounds.count; i++)
+        measured += counter_read(&metrics.loads_us.counts[i]);
+    ck_assert_uint_eq(measured, metrics.loads);
+}
+
 TEST_CASE("a full disk");
 
 /* The bodies are in the journal anyway, so nothing is lost if a body file cannot be
