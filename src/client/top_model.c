@@ -156,19 +156,31 @@ static const struct table_column columns[] = {
     {"dead", true, false, true, TABLE_MEMBER, "dead_letters"},
     {"waiting", true, false, true, TABLE_MEMBER, "waiters"},
     {"delayed", true, false, true, TABLE_MEMBER, "delayed"},
-    {"again/s", true, false, true, TABLE_RATE, "rates.requeued"}};
+    {"again/s", true, false, true, TABLE_RATE, "rates.requeued"},
+    {"on disk", true, false, true, TABLE_MEMBER, "unloaded"}};
+
+/* Without such messages, the table has no column for them. */
+static bool
+has_unloaded(const struct top_model *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (json_integer_value(json_object_get(m->rows[i].queue, "unloaded")) > 0)
+            return true;
+    return false;
+}
 
 bool
 top_model_write(const struct top_model *m, bool projects, size_t width, struct buf *out)
 {
     const size_t skip = projects ? 0 : 1;
+    const size_t count = COUNT_OF(columns) - skip - !has_unloaded(m);
     struct table table;
     struct buf line;
     bool good;
 
     if (width < WIDTH_LEAST)
         return false;
-    table_init(&table, m->mem, columns + skip, COUNT_OF(columns) - skip);
+    table_init(&table, m->mem, columns + skip, count);
     buf_init(&line, m->mem);
     for (size_t i = 0; i < m->count; i++) {
         buf_reset(&line, SIZE_MAX);

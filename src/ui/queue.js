@@ -3,7 +3,7 @@ import {pause, postMessage, purge, release} from './actions.js';
 import {getJson, later, Live, may, v2, view, withQuery} from './api.js';
 import {Chart} from './charts.js';
 import {act, actionButton, errorText, h, lead, say, section, text, update} from './dom.js';
-import {age, clock, count, duration, NONE, plural} from './format.js';
+import {age, bytes, clock, count, duration, NONE, plural} from './format.js';
 import {MessageList, searchForm} from './messages.js';
 import {CLAIM_TOO_OLD, deadHref, messageHref, pausedText, READY_TOO_OLD} from './queues.js';
 
@@ -202,6 +202,9 @@ function notices(project, queue, row, metadata) {
   if (row.dead_letters)
     note(true, plural(row.dead_letters, 'dead letter'), ' in this queue. ',
       h('a', {href: deadHref(project, queue)}, 'See why they failed, and put them back'), '.');
+  if (row.unloaded)
+    note(false, `Only on the disk: ${plural(row.unloaded, 'message')} with ` +
+      `${bytes(row.unloaded_bytes)}. claimd reads them before workers need them.`);
   if (metadata.target && metadata.attempts)
     note(false, `After ${plural(metadata.attempts, 'attempt')}, a message moves to `,
       h('a', {href: deadHref(project, metadata.target)}, text(metadata.target)), '.');

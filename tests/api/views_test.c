@@ -60,7 +60,8 @@ API_TEST(a_row_shows_the_contents_of_a_queue)
     ck_api_body(f, "{'queues': [{'project': '" API_CALL_PROJECT
                    "', 'name': 'jobs', 'ready': 2, 'delayed': 1, 'claimed': 1,"
                    " 'oldest_ready_age': 6, 'oldest_claim_age': 2, 'waiters': 0,"
-                   " 'dead_letters': 0, 'dead_letter_queue': 'failed', 'paused': "
+                   " 'dead_letters': 0, 'unloaded': 0, 'unloaded_bytes': 0,"
+                   " 'dead_letter_queue': 'failed', 'paused': "
                    "{'claims': false, 'posts': false}, 'rates': null}],"
                    " 'links': [], 'total': 1}");
     ck_api(f, "PUT", "/v2/queues/empty", NULL, 201, NULL);
@@ -68,7 +69,8 @@ API_TEST(a_row_shows_the_contents_of_a_queue)
     ck_api_body(f, "{'queues': [{'project': '" API_CALL_PROJECT
                    "', 'name': 'empty', 'ready': 0, 'delayed': 0, 'claimed': 0,"
                    " 'oldest_ready_age': null, 'oldest_claim_age': null, 'waiters': 0,"
-                   " 'dead_letters': 0, 'dead_letter_queue': null, 'paused': {'claims': "
+                   " 'dead_letters': 0, 'unloaded': 0, 'unloaded_bytes': 0,"
+                   " 'dead_letter_queue': null, 'paused': {'claims': "
                    "false, 'posts': false}, 'rates': null}],"
                    " 'links': [], 'total': 2}");
     ck_assert_uint_eq(f->c.res.lsn, 0);

@@ -385,6 +385,8 @@ write_row(struct buf *out, const struct store_queue_metrics *row, struct sampler
     write_age(out, "oldest_claim_age", row->here.claims > 0, row->claimed_age_ms);
     json_write_u64(out, "waiters", row->waiters);
     json_write_u64(out, "dead_letters", row->here.dead_letters);
+    json_write_u64(out, "unloaded", row->here.unloaded);
+    json_write_u64(out, "unloaded_bytes", row->here.unloaded_bytes);
     json_write_text_or_null(out, "dead_letter_queue",
                             bytes_of(row->dead_letter, row->dead_letter_len));
     json_write_name(out, "paused");

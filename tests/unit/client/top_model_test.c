@@ -110,6 +110,30 @@ START_TEST(history_comes_before_the_samples)
     mem_destroy(mem);
 }
 
+START_TEST(messages_on_the_disk_have_a_column_if_there_are_some)
+{
+    struct mem *mem = mem_new(0);
+    json_t *p = page("a b");
+    struct top_model m;
+    struct buf out;
+
+    top_model_init(&m, mem);
+    buf_init(&out, mem);
+    for (int i = 0; i < 2; i++) {
+        buf_reset(&out, SIZE_MAX);
+        ck_assert(top_model_update(&m, p, i));
+        ck_assert(top_model_write(&m, true, 200, &out));
+        ck_assert_int_eq(bytes_contain(buf_view(&out), bytes_str("on disk")), i == 1);
+        json_object_set_new(json_array_get(json_object_get(p, "queues"), 1), "unloaded",
+                            json_integer(4711));
+    }
+    ck_assert(bytes_contain(buf_view(&out), bytes_str("4711")));
+    json_decref(p);
+    buf_fini(&out);
+    top_model_fini(&m);
+    mem_destroy(mem);
+}
+
 static size_t
 lines(struct bytes text)
 {
