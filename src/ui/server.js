@@ -114,8 +114,13 @@ function share(m, part, whole, most) {
   return part > 0 && part > most * whole && m.before !== null;
 }
 
+// Bodies in memory. The metrics of unloaded ones exist only with backlog_memory.
+function loadedBytes(m) {
+  return m.sum('claimd_queue_bytes') - m.sum('claimd_queue_unloaded_bytes');
+}
+
 function journalRoom(m) {
-  const live = m.sum('claimd_queue_bytes') + 120 * m.sum('claimd_queue_messages') +
+  const live = loadedBytes(m) + 120 * m.sum('claimd_queue_messages') +
     m.sum('claimd_subscription_backlog_bytes');
   return m.has('claimd_journal_left_bytes') && m.has('claimd_queue_bytes') &&
     m.sum('claimd_journal_left_bytes') < 64 * 2 ** 20 + 1.5 * live;
@@ -187,6 +192,9 @@ const rules = [
     'Free disk space or raise journal_max_bytes. The live data must fit once more.'],
   ['ClaimdJournalSlowSyncs', false, (m) => m.quantile(0.99, 'claimd_journal_sync_seconds') > 0.25,
     'The disk of the journal is slow.', 'Look for other writers or a failing disk.'],
+  ['ClaimdJournalSlowReads', false, (m) => m.quantile(0.99, 'claimd_http_load_wait_seconds') > 1,
+    'Requests wait long for messages that are only on the disk.',
+    'Look for other readers or a failing disk, or raise backlog_memory.'],
   ['ClaimdRedisSlotsWithoutOwner', true, (m) => m.sum('claimd_redis_slots_without_owner') > 0,
     'Slots of Redis have no owner.', 'Restore a node: redis-cli --cluster check lists the slots.'],
   ['ClaimdRedisUnconfirmed', true, (m) => m.increase('claimd_redis_unconfirmed_total') > 0,
@@ -257,8 +265,22 @@ function memory(m) {
       : `${bytes(used)}, without a budget (max_memory)`],
     budget ? ['Posts', `are refused from ${bytes(budget * 0.75)} on`] : null,
     ['Resident', bytes(m.sum('process_resident_memory_bytes'))],
-    ['Bodies of messages', bytes(m.sum('claimd_queue_bytes'))],
+    ['Bodies of messages', m.has('claimd_queue_bytes') ? bytes(loadedBytes(m)) : NONE],
     ['To be freed', plural(m.sum('claimd_garbage_messages'), 'message')]])];
+}
+
+// Messages that are only on the disk.
+function unloaded(m) {
+  const p = (name) => shortSeconds(m.quantile(0.99, name) ?? NaN);
+  const read = p('claimd_journal_load_seconds');
+  const waited = p('claimd_http_load_wait_seconds');
+  return [['Body files', `${bytes(m.sum('claimd_journal_body_bytes'))} in ` +
+    plural(m.sum('claimd_journal_body_files'), 'file')],
+  ['Only on the disk', `${plural(m.sum('claimd_messages_unloaded'), 'message')} with ` +
+    bytes(m.sum('claimd_unloaded_bytes'))],
+  ['Reads', `${count(m.sum('claimd_journal_runs_loaded_total'))} since the start` +
+    (read === NONE ? '' : `, 99 % within ${read}`)],
+  waited === NONE ? null : ['Requests waited', `99 % at most ${waited}`]];
 }
 
 function journal(m) {
@@ -273,7 +295,8 @@ function journal(m) {
     (checkpoint ? `, the last at ${clock(checkpoint * 1000)}` : '')],
   ['Sync', p(0.5) === NONE ? NONE : `half within ${p(0.5)}, 99 % within ${p(0.99)}`],
   ['Commits', m.before ? `${m.rate('claimd_journal_commits_total').toFixed(1)} per second` : NONE],
-  ['Not durable yet', plural(m.sum('claimd_journal_undurable_records'), 'record')]]);
+  ['Not durable yet', plural(m.sum('claimd_journal_undurable_records'), 'record')],
+  ...(m.sum('claimd_journal_body_files') ? unloaded(m) : [])]);
 }
 
 function redis(m) {

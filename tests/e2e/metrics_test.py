@@ -214,7 +214,7 @@ class Story(unittest.TestCase):
                 file.write(printed)
             setattr(self, name, "X-Auth-Token: " + printed.strip())
         self.server = Server("--auth", "tokens", "--tokens", tokens, *SHORT, "--journal",
-                             os.path.join(folder, "journal"),
+                             os.path.join(folder, "journal"), "--backlog-memory", "1G",
                              "--max-messages-per-claim-or-pop", "100",
                              "--encryption-keys", key_file(folder))
         self.addCleanup(self.server.__exit__, None, None, None)

@@ -332,6 +332,29 @@ class Actions(PageCase):
 # ------------------------------------------------------------------ permissions
 
 
+class Backlog(PageCase):
+    """Messages that are only on the disk."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.options = ("--journal", os.path.join(folder, "journal"), "--backlog-memory", "1M")
+        super().setUpClass()
+
+    def test_unloaded_messages_are_shown_if_there_are_some(self):
+        self.api.post("jobs", "first")
+        self.open(route("queue", "shop", "jobs"))
+        self.until_text(".tiles", "Ready")
+        self.assertNotIn("Only on the disk", self.text("main"))
+        for _ in range(200):
+            self.api.post("jobs", *["x" * 1000] * 20)
+        self.until_text(".notice", "Only on the disk: ")
+        self.open("#/server")
+        self.until_text("#server-journal", "Body files")
+        self.until_text("#server-journal", "Only on the disk")
+        self.until_text("#server-journal", "since the start")
+
+
 class Tokens(PageCase):
     @classmethod
     def setUpClass(cls):
