@@ -1,5 +1,7 @@
 #include "support/recorded_journal.h"
 
+#include "journal/journal_private.h"
+
 #include <stdio.h>
 
 /* ------------------------------------------------------------------ processes */
@@ -313,5 +315,76 @@ recorded_journal_write(struct sim_disk *disk, struct recorded_results *results)
 
     first_process(&r, results);
     second_process(&r);
+    memcpy(results->ids, r.f.ids, sizeof(results->ids));
+}
+
+/* ------------------------------------------------------------------ unloaded messages */
+
+/* Gives the writer of body files and the store their turns. */
+static void
+unload(struct recorder *r)
+{
+    for (int i = 0; i < 4; i++) {
+        recorder_commit(r);
+        journal_idle(r->process.journal);
+        (void)housekeep(&r->f);
+        wait_s(&r->f, 1);
+    }
+    recorder_commit(r);
+}
+
+/* "waiting": 1 to 101 are in a body file, and after a checkpoint nowhere else. */
+static void
+unloading_process(struct recorder *r)
+{
+    struct fixture *f = &r->f;
+
+    recorder_start(r);
+    use(f, "waiting");
+    for (int i = 0; i < 10; i++) {
+        post(f, 10);
+        recorder_commit(r);
+    }
+    post(f, 1); /* the first frame of a segment that permits body files */
+    unload(r);
+    journal_checkpoint(r->process.journal);
+    recorder_commit(r);
+    recorder_stop(r);
+}
+
+/* 1 to 3 are claimed, 50 is deleted. The body file of "passing" is removed. */
+static void
+loading_process(struct recorder *r, struct recorded_results *results)
+{
+    struct fixture *f = &r->f;
+
+    recorder_start(r);
+    use(f, "waiting");
+    results->late = take_for(f, 3, 3000, 60);
+    ck_assert_status(delete_unclaimed(f, 50), ST_OK);
+    use(f, "passing");
+    post(f, 5);
+    recorder_commit(r);
+    post(f, 1);
+    unload(r);
+    purge(f);
+    unload(r);
+    use(f, "again");
+    post(f, 10);
+    unload(r);
+    sim_disk_crash_losing_all(r->process.disk);
+    recorder_stop(r);
+}
+
+void
+recorded_journal_write_unloaded(struct sim_disk *disk, struct recorded_results *results)
+{
+    struct recorder r = {
+        .process = {.disk = disk, .unload = true},
+        .f = {.now_ms = START_MS, .client = 7, .queue = {.project = bytes_str("p")}}};
+
+    unloading_process(&r);
+    wait_s(&r.f, 60);
+    loading_process(&r, results);
     memcpy(results->ids, r.f.ids, sizeof(results->ids));
 }

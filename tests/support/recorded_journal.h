@@ -8,6 +8,12 @@
  *     0 s      "jobs" gets the messages 1 to 7; claims, a deletion, a pop
  *     60 s     a claim is renewed; more queues, 8 to 18; a checkpoint; 19; a peaceful end
  *     660 s    the other process: 20 to 22, dead letters; then a power cut
+ *
+ * The story of version-2-bodies is another one, of messages that leave memory:
+ *
+ *     0 s      "waiting" gets 1 to 101, which are in a body file after a checkpoint
+ *     60 s     the other process: 1 to 3 are claimed, 50 is deleted; the body file of
+ *              "passing" is removed, "again" gets 108 to 117; then a power cut
  */
 #ifndef TESTS_SUPPORT_RECORDED_JOURNAL_H
 #define TESTS_SUPPORT_RECORDED_JOURNAL_H
@@ -41,5 +47,9 @@ struct recorded_results {
 
 /* Tells the story on an empty disk. */
 void recorded_journal_write(struct sim_disk *disk, struct recorded_results *results);
+
+/* The same for version-2-bodies: `late` holds 1 to 3. */
+void
+recorded_journal_write_unloaded(struct sim_disk *disk, struct recorded_results *results);
 
 #endif

@@ -5,7 +5,7 @@
 #include "support/delete.h"
 #include "support/recorded_journal.h"
 
-#include "journal/frame.h"
+#include "journal/bodies.h"
 #include "journal/record.h"
 #include "journal/segment.h"
 
@@ -14,8 +14,10 @@
 
 enum { SECOND_MS = 1000, RECORDED_FILES = 2 };
 
-/* The story as the first version wrote it, and the longer story of today. */
-static const char first[] = RECORDED "/version-1", latest[] = RECORDED "/version-2";
+/* The story as the first version wrote it, the longer story of today, and the one with
+ * body files. */
+static const char first[] = RECORDED "/version-1", latest[] = RECORDED "/version-2",
+                  unloaded[] = RECORDED "/version-2-bodies";
 
 /* The results that clients got when the journals were written. */
 static const char id_of_2[] = "c5097f290000000000000002";
@@ -23,6 +25,7 @@ static const char id_of_8[] = "c178728b0000000000000001";
 static const char id_of_12[] = "cde765ed0000000000000001";
 static const char renewed_claim[] = "f6d877c56353000000000001"; /* it holds 2 */
 static const char late_claim[] = "a453dd521489000000000003";    /* it holds 4 */
+static const char waiting_claim[] = "e1d3019f1418000000000001"; /* 1 to 3 of "waiting" */
 
 /* ------------------------------------------------------------------ directories */
 
@@ -32,29 +35,29 @@ by_text(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The segments of a directory, in their order. */
+/* The segments and body files of a directory, in their order. */
 struct names {
     char text[8][DISK_NAME_CAP];
     size_t count;
 };
 
 static void
-note_segment(void *arg, const char *name)
+note_name(void *arg, const char *name)
 {
     struct names *names = arg;
 
-    if (strstr(name, ".log") == NULL)
+    if (strstr(name, ".log") == NULL && strstr(name, BODIES_SUFFIX) == NULL)
         return;
     ck_assert_uint_lt(names->count, sizeof(names->text) / sizeof(names->text[0]));
     strcpy(names->text[names->count++], name);
 }
 
 static struct names
-segments_of(struct disk *d)
+files_of(struct disk *d)
 {
     struct names names = {.count = 0};
 
-    ck_assert_int_eq(disk_list(d, note_segment, &names), 0);
+    ck_assert_int_eq(disk_list(d, note_name, &names), 0);
     qsort(names.text, names.count, sizeof(names.text[0]), by_text);
     return names;
 }
@@ -84,13 +87,12 @@ recorded(const char *folder)
 
 /* A copy of what was recorded, for a process that will write to it. */
 static struct sim_disk *
-copy_of_the_recorded(void)
+copy_of_the_recorded(const char *folder)
 {
     struct sim_disk *copy = sim_disk_new(1);
-    struct disk *d = recorded(first);
-    struct names names = segments_of(d);
+    struct disk *d = recorded(folder);
+    struct names names = files_of(d);
 
-    ck_assert_uint_eq(names.count, RECORDED_FILES);
     for (size_t i = 0; i < names.count; i++) {
         size_t len;
         uint8_t *bytes = bytes_of_file(d, names.text[i], &len);
@@ -102,12 +104,12 @@ copy_of_the_recorded(void)
     return copy;
 }
 
-/* Puts the segments there instead of those that were recorded. */
+/* Puts the files there instead of those that were recorded. */
 static void
-record_anew(struct sim_disk *sd, const struct names *names)
+record_anew(struct sim_disk *sd, const struct names *names, const char *folder)
 {
-    struct disk *to = recorded(latest);
-    struct names old = segments_of(to);
+    struct disk *to = recorded(folder);
+    struct names old = files_of(to);
 
     for (size_t i = 0; i < old.count; i++)
         ck_assert_int_eq(disk_unlink(to, old.text[i]), 0);
@@ -124,28 +126,17 @@ record_anew(struct sim_disk *sd, const struct names *names)
     disk_shut(to);
 }
 
-TEST_CASE("writing");
-
-/* It comes first: with CLAIMD_RECORD set, the others read what it has written. */
-START_TEST(the_same_story_gives_the_same_bytes)
+/* A disk has the bytes that were recorded. */
+static void
+expect_recorded(struct sim_disk *sd, const char *folder)
 {
-    struct sim_disk *sd = sim_disk_new(1);
-    struct disk *there = NULL, *here = NULL;
-    struct recorded_results results;
-    struct names names, old;
+    struct disk *there = NULL, *here = sim_disk_open(sd);
+    struct names names = files_of(here), old;
 
-    recorded_journal_write(sd, &results);
-    here = sim_disk_open(sd);
-    names = segments_of(here);
     if (getenv("CLAIMD_RECORD") != NULL)
-        record_anew(sd, &names);
-    ck_assert_str_eq(results.ids[2].text, id_of_2);
-    ck_assert_str_eq(results.ids[8].text, id_of_8);
-    ck_assert_str_eq(results.ids[12].text, id_of_12);
-    ck_assert_str_eq(results.renewed.text, renewed_claim);
-    ck_assert_str_eq(results.late.text, late_claim);
-    there = recorded(latest);
-    old = segments_of(there);
+        record_anew(sd, &names, folder);
+    there = recorded(folder);
+    old = files_of(there);
     ck_assert_uint_eq(names.count, old.count);
     for (size_t i = 0; i < names.count; i++) {
         size_t len, old_len;
@@ -163,6 +154,34 @@ START_TEST(the_same_story_gives_the_same_bytes)
     }
     disk_shut(here);
     disk_shut(there);
+}
+
+TEST_CASE("writing");
+
+/* These come first: with CLAIMD_RECORD set, the others read what they have written. */
+START_TEST(the_same_story_gives_the_same_bytes)
+{
+    struct sim_disk *sd = sim_disk_new(1);
+    struct recorded_results results;
+
+    recorded_journal_write(sd, &results);
+    expect_recorded(sd, latest);
+    ck_assert_str_eq(results.ids[2].text, id_of_2);
+    ck_assert_str_eq(results.ids[8].text, id_of_8);
+    ck_assert_str_eq(results.ids[12].text, id_of_12);
+    ck_assert_str_eq(results.renewed.text, renewed_claim);
+    ck_assert_str_eq(results.late.text, late_claim);
+    sim_disk_free(sd);
+}
+
+START_TEST(the_story_of_body_files_gives_the_same_bytes)
+{
+    struct sim_disk *sd = sim_disk_new(1);
+    struct recorded_results results;
+
+    recorded_journal_write_unloaded(sd, &results);
+    expect_recorded(sd, unloaded);
+    ck_assert_str_eq(results.late.text, waiting_claim);
     sim_disk_free(sd);
 }
 
@@ -170,7 +189,7 @@ TEST_CASE("bytes");
 
 /* The contents of a journal. */
 struct seen {
-    size_t types[RECORD_TYPES], marks[MARK_CLOSED + 1];
+    size_t types[RECORD_TYPES], marks[MARK_FILE_GONE + 1];
     size_t seals, frames;
     bool delayed, held, original, checksum;
 };
@@ -213,10 +232,12 @@ look_at_segment(struct seen *seen, const uint8_t *bytes, size_t len)
     }
 }
 
-START_TEST(every_type_of_record_is_in_it)
+/* Looks at a journal, and at its body files, which have frames as well. */
+static struct seen
+look_at(const char *folder)
 {
-    struct disk *d = recorded(latest);
-    struct names names = segments_of(d);
+    struct disk *d = recorded(folder);
+    struct names names = files_of(d);
     struct seen seen = {.frames = 0};
 
     for (size_t i = 0; i < names.count; i++) {
@@ -227,28 +248,44 @@ START_TEST(every_type_of_record_is_in_it)
         free(bytes);
     }
     disk_shut(d);
-    /* Without RUN and FILE_GONE: these stores keep all in memory. */
+    return seen;
+}
+
+START_TEST(every_type_of_record_is_in_one_of_them)
+{
+    struct seen seen = look_at(latest);
+
     for (unsigned type = STORE_CHANGE_QUEUE; type < STORE_CHANGE_RUN; type++)
         ck_assert_msg(seen.types[type] > 0, "no %s", record_type_name(type));
     for (int mark = MARK_OPENED; mark <= MARK_CLOSED; mark++)
         ck_assert_msg(seen.marks[mark] > 0, "no mark %d", mark);
     ck_assert_uint_eq(seen.seals, 1); /* of the peaceful end */
     ck_assert(seen.delayed && seen.held && seen.original && seen.checksum);
+    seen = look_at(unloaded);
+    ck_assert_uint_ge(seen.types[STORE_CHANGE_RUN], 3);
+    ck_assert_uint_eq(seen.marks[MARK_FILE_GONE], 1);
 }
 
 /* ------------------------------------------------------------------ reading */
 
 static struct recorder r;
 
-/* A process starts on the copy, 800 seconds after the story's beginning. */
+/* A process starts on a copy, 800 seconds after the story's beginning. */
+static void
+start_with(const char *folder, bool unload)
+{
+    r = (struct recorder){
+        .process = {.disk = copy_of_the_recorded(folder), .unload = unload, .seed = 99},
+        .f = {.now_ms = START_MS + 800 * SECOND_MS,
+              .client = 8,
+              .queue = {.project = bytes_str("p")}}};
+    recorder_start(&r);
+}
+
 static void
 start(void)
 {
-    r = (struct recorder){.process = {.disk = copy_of_the_recorded(), .seed = 99},
-                          .f = {.now_ms = START_MS + 800 * SECOND_MS,
-                                .client = 8,
-                                .queue = {.project = bytes_str("p")}}};
-    recorder_start(&r);
+    start_with(first, false);
 }
 
 static void
@@ -502,4 +539,52 @@ START_TEST(a_recovered_journal_can_be_compacted_and_recovered_again)
     use(&r.f, "letters");
     list_ready(&r.f);
     expect_bodies("12 20 13");
+}
+
+TEST_CASE("reading body files", .times = 2);
+
+/* Lists "waiting" in pages, without 1 to 3 and 50. */
+static void
+expect_waiting(void)
+{
+    struct store_filter filter = {.limit = 40};
+    struct store_id last;
+    size_t next = 4;
+
+    use(&r.f, "waiting");
+    do {
+        list(&r.f, &filter);
+        for (size_t i = 0; i < r.f.seen.count; i++, next++) {
+            char body[12];
+
+            next += next == 50;
+            (void)snprintf(body, sizeof(body), "%zu", next);
+            ck_assert(bytes_equal_str(r.f.seen.messages[i].body, body));
+            last = r.f.seen.messages[i].id;
+        }
+        filter.marker = store_id_bytes(&last);
+    } while (r.f.seen.count > 0);
+    ck_assert_uint_eq(next, 102);
+}
+
+/* 1: the process unloads messages as well. */
+START_TEST(unloaded_messages_are_there_in_their_order)
+{
+    start_with(unloaded, _i == 1);
+    expect_waiting();
+    ck_assert_status(query(&r.f, text_id(waiting_claim)), ST_OK);
+    expect_bodies("1 2 3");
+    use(&r.f, "passing");
+    list_all(&r.f);
+    expect_bodies("");
+    use(&r.f, "again");
+    list_all(&r.f);
+    expect_bodies("108 109 110 111 112 113 114 115 116 117");
+    recorder_commit(&r);
+    journal_checkpoint(r.process.journal);
+    recorder_commit(&r);
+    recorder_stop(&r);
+    recorder_start(&r);
+    expect_waiting();
+    stop();
 }
