@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Checks that responses stay linearizable while a server with a journal is killed.
 
-    restart_test.py CLAIMD LINEAR [SEED...]
+    restart_test.py CLAIMD LINEAR [--unloading] [SEED...]
 
 Starts CLAIMD with a journal and lets LINEAR record and check histories; whenever LINEAR requests
 it, the server gets SIGKILL and is started again, on the same directory and port. With a
 journal all histories must be good; without one a history must be refused, or the checker has
-looked at nothing. LINEAR_ROUNDS sets how many rounds a seed has, LINEAR_KILLS how often the
+looked at nothing. With --unloading, CLAIMD must have used body files. LINEAR_ROUNDS sets how many rounds a seed has, LINEAR_KILLS how often the
 server dies in each.
 """
 
@@ -25,7 +25,15 @@ def check_one(linear, server, *words):
     return check([linear, server.host, str(server.port), *words], server.restart)
 
 
+def newest_body_file(folder):
+    """Its number. A start begins another one, and files without messages are removed."""
+    numbers = [int(name.split(".")[0], 16) for name in os.listdir(folder) if name.endswith(".bodies")]
+    return max(numbers, default=0)
+
+
 def main(claimd, linear, *seeds):
+    unloading = "--unloading" in seeds
+    seeds = [seed for seed in seeds if seed != "--unloading"]
     rounds = os.environ.get("LINEAR_ROUNDS", "4")
     kills = os.environ.get("LINEAR_KILLS", "4")
     seeds = seeds or ("1", str(int(time.time())))
@@ -39,6 +47,8 @@ def main(claimd, linear, *seeds):
                     print(output, end="")
                     if status != 0:
                         sys.exit("refused with a journal: status %d" % status)
+            if unloading and newest_body_file(journal[1]) < int(rounds):
+                sys.exit("too little was unloaded: %d" % newest_body_file(journal[1]))
         with Killed(claimd, *options) as server:
             status, output = check_one(linear, server, "1", "1", "1")
         if status == 0 or REFUSED not in output:
