@@ -49,6 +49,8 @@ TESTS = {
     "testapi": ["api/"],
     "api": ["api/", "sim/simulate"],
 }
+# Programs that also run with all messages unloaded (CLAIMD_TEST_UNLOAD): UNLOADING behind their names.
+UNLOADING = "_unloading"
 # Long tests run in a shorter form.
 ARGUMENTS = {"simulate": ["--seeds", "100"]}
 OPERATIONS = {"model_model_test": 100000, "model_observer_test": 4000, "model_replay_test": 2000}
@@ -105,6 +107,10 @@ def targets_for(folder):
              for path in (ROOT / "tests").rglob("*_test.c")]
     found = {re.sub(r"/(\d+_)?", "_", name) for name in names if name.startswith(tuple(parts))}
     found |= {part[len("sim/"):] for part in parts if part.startswith("sim/")}
+    if folder == "engine":
+        stems = re.search(r"set\(unloading ([a-z_ ]+)\)", (ROOT / "tests/CMakeLists.txt").read_text())[1]
+        found |= {"store_%s_test%s" % (stem, UNLOADING) for stem in stems.split()}
+        found.add("model_model_test" + UNLOADING)
     if not found:
         fail("TESTS in tests/mutants/made.py has no test programs for src/%s" % folder)
     return found
@@ -122,6 +128,9 @@ class Program:
 
     def __init__(self, name):
         self.name = name
+        self.unloading = name.endswith(UNLOADING)
+        name = name.removesuffix(UNLOADING)
+        self.program = name
         self.folder = OUT / "tests" / ("sim" if name in ARGUMENTS else "")
         path = (self.folder / name).relative_to(OUT)
         command = subprocess.check_output(["ninja", "-C", OUT, "-t", "commands", "-s", path], text=True)
@@ -133,11 +142,13 @@ class Program:
     def passes(self, program, limit_s):
         """Runs a copy of the program in a folder of its own."""
         environment = dict(os.environ)
-        if self.name in OPERATIONS:
-            environment["CLAIMD_TEST_OPS"] = str(OPERATIONS[self.name])
+        if self.program in OPERATIONS:
+            environment["CLAIMD_TEST_OPS"] = str(OPERATIONS[self.program])
+        if self.unloading:
+            environment["CLAIMD_TEST_UNLOAD"] = "1"
         with tempfile.TemporaryDirectory(dir=BUILD) as folder:
             environment["TMPDIR"] = folder
-            with subprocess.Popen(LIMITS + [program] + ARGUMENTS.get(self.name, []), cwd=folder,
+            with subprocess.Popen(LIMITS + [program] + ARGUMENTS.get(self.program, []), cwd=folder,
                                   env=environment, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                   start_new_session=True) as process:
@@ -153,7 +164,7 @@ class Program:
 
     def measure(self):
         start = time.monotonic()
-        if not self.passes(self.folder / self.name, 600):
+        if not self.passes(self.folder / self.program, 600):
             fail("%s fails without a mutant" % self.name)
         self.seconds = time.monotonic() - start
 
@@ -307,7 +318,7 @@ def main():
     wanted = sorted(set().union(*targets.values()))
     print("building %d test programs in %s" % (len(wanted), BUILD.relative_to(ROOT)), flush=True)
     copy_tree()
-    build(wanted)
+    build(sorted({name.removesuffix(UNLOADING) for name in wanted}))
     programs = {name: Program(name) for name in wanted}
     commands = {entry["file"]: entry["command"]
                 for entry in json.loads((OUT / "compile_commands.json").read_text())
