@@ -31,6 +31,42 @@ static const uint8_t nonce[NONCE_BYTES] = {1};
 
 /* ------------------------------------------------------------------ files */
 
+static bool
+is_near(int64_t ms)
+{
+    return ms >= 0 && ms <= 2 * START_MS;
+}
+
+/* False for records of feeds, dead letters and keys, which have nothing to do with runs,
+ * and for times with which no clock can calculate. */
+static bool
+is_wanted(const uint8_t *at, size_t left)
+{
+    static const uint64_t wanted =
+        1 << STORE_CHANGE_QUEUE | 1 << STORE_CHANGE_QUEUE_GONE | 1 << STORE_CHANGE_PURGE |
+        1 << STORE_CHANGE_POST | 1 << STORE_CHANGE_DELETE | 1 << STORE_CHANGE_CLAIM |
+        1 << STORE_CHANGE_RENEW | 1 << STORE_CHANGE_RELEASE | 1 << STORE_CHANGE_STATE |
+        1 << STORE_CHANGE_RUN | 1 << RECORD_MARK;
+    struct store_message_record m;
+    struct record record;
+
+    if (record_read(at, left, &record) != ST_OK)
+        return true;
+    if ((wanted >> record.type & 1) == 0 || !is_near(record.change.now_ms) ||
+        !is_near(record.change.claim.started_ms) || !is_near(record.change.claim.ends_ms))
+        return false;
+    if (record.change.run != NULL && (!is_near(record.change.run->posted_ms) ||
+                                      !is_near(record.change.run->expires_ms)))
+        return false;
+    while (record.change.next(&record.change, &m))
+        if (!is_near(m.posted_ms) || !is_near(m.expires_ms) ||
+            !is_near(m.delayed_until_ms) ||
+            (m.claim != NULL &&
+             (!is_near(m.claim->started_ms) || !is_near(m.claim->ends_ms))))
+            return false;
+    return true;
+}
+
 /* The whole records at the beginning of a text; their number in *count. */
 static struct bytes
 whole_records(struct bytes text, uint32_t *count)
@@ -38,7 +74,9 @@ whole_records(struct bytes text, uint32_t *count)
     const uint8_t *at = (const uint8_t *)text.data;
     size_t used = 0, step;
 
-    for (*count = 0; (step = record_size(at + used, text.len - used)) > 0; ++*count)
+    for (*count = 0; (step = record_size(at + used, text.len - used)) > 0 &&
+                     is_wanted(at + used, text.len - used);
+         ++*count)
         used += step;
     return bytes_of(text.data, used);
 }
