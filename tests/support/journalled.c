@@ -26,7 +26,7 @@ open_store(struct journalled *p)
     config.log = journal_log(p->journal);
     config.runs = journal_runs(p->journal);
     config.unload_all = p->unload || getenv("CLAIMD_TEST_UNLOAD") != NULL;
-    config.backlog_memory = UINT64_MAX;
+    config.backlog_memory = p->backlog_memory > 0 ? p->backlog_memory : UINT64_MAX;
     if (config.unload_all)
         config.backlog_memory = 0;
     ck_assert_status(engine_open(&config, &engine), ST_OK);

@@ -21,6 +21,7 @@ struct journalled {
     uint64_t max_bytes;        /* of the journal; 0: no limit */
     bool require_confirmation; /* of subscriptions */
     bool unload;               /* every message that can be; also CLAIMD_TEST_UNLOAD */
+    uint64_t backlog_memory;   /* otherwise; 0: no message leaves memory */
     uint64_t seed;             /* of the process, counted up by journalled_start() */
     struct clock *clock;       /* of the store, borrowed; NULL: none */
     const uint8_t *boot_id;    /* of the machine; NULL: unknown */

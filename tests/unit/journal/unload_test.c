@@ -1,6 +1,6 @@
 /*
- * Messages that leave memory, on a simulated disk: what happens to them without a read,
- * and on a full disk. The twin and the simulation have the rest.
+ * Messages that leave memory, on a simulated disk: what happens to them without a read
+ * and on a full disk, and which of them stay. The twin and the simulation have the rest.
  */
 #include "journal/journal_private.h"
 #include "support/journalled.h"
@@ -49,16 +49,22 @@ restart(struct world *w)
 }
 
 static enum status
-post_batch(struct world *w, int64_t ttl_s)
+post_bodies(struct world *w, size_t count, struct bytes body, int64_t ttl_s)
 {
     struct store_draft drafts[BATCH];
     const struct store_post request = {
-        .drafts = drafts, .count = BATCH, .create_queue = true};
+        .drafts = drafts, .count = count, .create_queue = true};
     static struct store_id ids[BATCH];
 
-    for (size_t i = 0; i < BATCH; i++)
-        drafts[i] = (struct store_draft){w->body, ttl_s, 0};
+    for (size_t i = 0; i < count; i++)
+        drafts[i] = (struct store_draft){body, ttl_s, 0};
     return store_message_post(w->p.store, STORE_AT(w->now_ms), &w->queue, &request, ids);
+}
+
+static enum status
+post_batch(struct world *w, int64_t ttl_s)
+{
+    return post_bodies(w, BATCH, w->body, ttl_s);
 }
 
 /* Gives the writer and the store their turns. */
@@ -280,4 +286,143 @@ WORLD_TEST(messages_stay_in_memory_until_there_is_space)
     }
     ck_assert_uint_eq(population(w).ready, MANY + 4 * BATCH);
     ck_assert_uint_gt(population(w).unloaded, (MANY + 4 * BATCH) * 9 / 10);
+}
+
+TEST_CASE("the usual limits");
+
+/* Posts MANY messages to a store that needs its memory for them only above this. Returns
+ * how many are still in memory. */
+static uint64_t
+fill_usual(struct world *w, uint64_t backlog_memory)
+{
+    close_world(w);
+    *w = (struct world){.disk = sim_disk_new(1), .now_ms = START_MS, .queue = w->queue};
+    w->p = (struct journalled){.disk = w->disk,
+                               .segment_bytes = SEGMENT,
+                               .backlog_memory = backlog_memory,
+                               .seed = 1};
+    journalled_start(&w->p, w->now_ms);
+    for (int i = 0; i < MANY / BATCH; i++) {
+        ck_assert_status(post_batch(w, 3600), ST_OK);
+        unload(w);
+    }
+    return population(w).ready - population(w).unloaded;
+}
+
+/* The next messages are read before they are needed, and each run once. */
+WORLD_TEST(a_drain_does_not_wait_for_the_disk)
+{
+    const uint64_t kept = fill_usual(w, 2 << 20);
+    const struct store_terms terms = {300, 60};
+    struct store_batch batch = STORE_BATCH_INIT;
+
+    ck_assert_uint_ge(kept, 4096);
+    ck_assert_uint_le(kept, 4096 + 3 * 64);
+    for (size_t got = 0; got < MANY; got += 100) {
+        ck_assert_status(store_claim_create(patient_inside(w->p.store),
+                                            STORE_AT(w->now_ms), &w->queue, &terms, 100,
+                                            &batch),
+                         ST_OK);
+        ck_assert_uint_eq(batch.count, 100);
+        store_batch_release(&batch);
+        if (got < 1000)
+            ck_assert_uint_eq(loads(w), 0);
+        while (journal_load_run(w->p.journal))
+            continue;
+        journalled_commit(&w->p);
+    }
+    ck_assert_uint_le(loads(w), (MANY - kept) / 64 + 2);
+}
+
+/* Even the head of a queue leaves memory, but for the messages of the next claims. */
+WORLD_TEST(short_memory_keeps_few_messages)
+{
+    const uint64_t kept = fill_usual(w, 1);
+
+    ck_assert_uint_ge(kept, 2 * 64);
+    ck_assert_uint_le(kept, 3 * 64);
+}
+
+/* The same with so many messages of 16 KB instead. */
+static uint64_t
+fill_with_large(struct world *w, uint64_t backlog_memory, size_t count)
+{
+    static char body[16384];
+
+    (void)fill_usual(w, backlog_memory);
+    ck_assert_status(store_queue_purge(w->p.store, STORE_AT(w->now_ms), &w->queue,
+                                       STORE_PURGE_MESSAGES),
+                     ST_OK);
+    memset(body, '1', sizeof(body));
+    for (size_t i = 0; i < count / 20; i++) {
+        ck_assert_status(post_bodies(w, 20, bytes_of(body, sizeof(body)), 3600), ST_OK);
+        unload(w);
+    }
+    return population(w).ready - population(w).unloaded;
+}
+
+WORLD_TEST(large_messages_stay_while_they_have_few_bytes)
+{
+    const uint64_t kept = fill_with_large(w, 10 << 20, 1000);
+
+    ck_assert_uint_ge(kept, 256);
+    ck_assert_uint_le(kept, 256 + 3 * 64);
+}
+
+static void
+list_whole_queue(struct world *w, size_t count)
+{
+    struct store_filter filter = {.limit = 100};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_id last;
+    size_t seen = 0;
+
+    do {
+        store_batch_release(&batch);
+        ck_assert_status(store_message_list(w->p.store, STORE_AT(w->now_ms), &w->queue,
+                                            &filter, &batch),
+                         ST_OK);
+        if (batch.count > 0)
+            last = batch.messages[batch.count - 1].id;
+        filter.marker = store_id_bytes(&last);
+        seen += batch.count;
+    } while (batch.count > 0);
+    store_batch_release(&batch);
+    ck_assert_uint_ge(seen, count);
+}
+
+/* A search for messages to unload begins again after ten seconds. */
+static void
+unload_again(struct world *w)
+{
+    for (int i = 0; i < 3; i++) {
+        w->now_ms += 11000;
+        ck_assert_status(post_batch(w, 3600), ST_OK);
+        unload(w);
+    }
+}
+
+/* So several readers of a listing share a read. */
+WORLD_TEST(loaded_messages_stay_for_a_while)
+{
+    uint64_t loaded;
+
+    (void)fill_usual(w, 1);
+    list_whole_queue(w, MANY);
+    loaded = loads(w);
+    ck_assert_uint_ge(loaded, MANY / 64 - 4);
+    unload_again(w);
+    list_whole_queue(w, MANY);
+    ck_assert_uint_le(loads(w), loaded + 3 * BATCH / 64);
+}
+
+/* 32 MB were loaded, and 16 stay. */
+WORLD_TEST(loaded_messages_leave_memory_again)
+{
+    (void)fill_with_large(w, 1, 2000);
+    list_whole_queue(w, 2000);
+    unload_again(w);
+    ck_assert_uint_ge(population(w).unloaded, 900);
+    ck_assert_uint_le(population(w).unloaded, 1100 + 3 * BATCH);
+    list_whole_queue(w, 2000);
 }
