@@ -265,6 +265,27 @@ WORLD_TEST(metrics_have_the_body_files_and_each_read)
     ck_assert_uint_eq(measured, metrics.loads);
 }
 
+/* Its runs are requested together, and no others. */
+WORLD_TEST(a_listing_waits_once)
+{
+    const struct store_filter filter = {.limit = 300};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_op op = {.now_ms = 0};
+    struct store *store = patient_inside(w->p.store);
+
+    fill(w, 3600);
+    op.now_ms = w->now_ms;
+    ck_assert_status(store_message_list(store, &op, &w->queue, &filter, &batch),
+                     ST_AGAIN);
+    ck_assert(op.loads);
+    while (journal_load_run(w->p.journal))
+        continue;
+    ck_assert_status(store_message_list(store, &op, &w->queue, &filter, &batch), ST_OK);
+    ck_assert_uint_eq(batch.count, 300);
+    ck_assert_uint_le(loads(w), 300 / 64 + 2);
+    store_batch_release(&batch);
+}
+
 TEST_CASE("a full disk");
 
 /* The bodies are in the journal anyway, so nothing is lost if a body file cannot be
