@@ -101,7 +101,6 @@ struct bodies {
     _Atomic bool wanted;     /* the store wants to write: segments need SEGMENT_BODIES */
     _Atomic bool permitted;  /* the present one has it, so a RUN may be logged */
     struct buckets loads_us; /* from the request on; written by the thread that loads */
-    const struct bucket_bounds *load_bounds; /* borrowed */
 };
 
 /* The result of a step. */

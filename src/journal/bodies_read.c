@@ -155,7 +155,7 @@ bodies_load(struct bodies *b, const char **what, int *error)
     st = read_run(b, &b->reader, &load->place, &bytes, &record);
     load->done(load, st == ST_OK ? &record.change : NULL);
     free(bytes);
-    buckets_add(&b->loads_us, b->load_bounds,
+    buckets_add(&b->loads_us, &disk_bounds_us,
                 (uint64_t)(clock_stopwatch_ns() - began_ns) / 1000);
     (void)atomic_fetch_add(&b->loaded, 1);
     *what = "read a body file";

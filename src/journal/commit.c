@@ -334,7 +334,7 @@ make_durable(struct journal *j, uint64_t lsn)
     int64_t began_ns = clock_stopwatch_ns();
     int error = segments_sync(&j->segments);
 
-    buckets_add(&j->syncs, &journal_sync_bounds,
+    buckets_add(&j->syncs, &disk_bounds_us,
                 (uint64_t)(clock_stopwatch_ns() - began_ns) / 1000);
     if (error != 0) {
         SOMETIMES(SYNC_FAILS);

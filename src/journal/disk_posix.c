@@ -20,6 +20,11 @@
 
 enum { FILE_MODE = 0600, FOLDER_MODE = 0700, FILL_PIECE = 64 * 1024 };
 
+const struct bucket_bounds disk_bounds_us = {14,
+                                             {50, 100, 250, 500, 1000, 2500, 5000, 10000,
+                                              25000, 50000, 100000, 250000, 1000000,
+                                              5000000}};
+
 int
 disk_name_check(const char *name)
 {

@@ -61,7 +61,6 @@ journal_open(const struct journal_config *config, struct journal **out,
     bodies_init(&j->bodies, config->disk, j->segments.journal, &j->lost);
     j->bodies.damage = j->damage;
     j->bodies.damage_cap = sizeof(j->damage);
-    j->bodies.load_bounds = &journal_sync_bounds;
     if (config->seeded)
         entropy_init_seeded(&j->bodies.entropy, config->seed + 1);
     else
@@ -192,11 +191,6 @@ journal_runs(struct journal *j)
 {
     return &j->bodies.runs;
 }
-
-const struct bucket_bounds journal_sync_bounds = {14,
-                                                  {50, 100, 250, 500, 1000, 2500, 5000,
-                                                   10000, 25000, 50000, 100000, 250000,
-                                                   1000000, 5000000}};
 
 void
 journal_metrics(struct journal *j, struct journal_metrics *out)

@@ -238,7 +238,7 @@ write_body_metrics(const struct journal_metrics *f, struct exposition *x)
                  "Number of reads from body files. Each reads at most 64 messages.",
                  f->loads, 0);
     exposition_family(x, &loads);
-    exposition_buckets(x, NULL, 0, &f->loads_us, &journal_sync_bounds, 6);
+    exposition_buckets(x, NULL, 0, &f->loads_us, &disk_bounds_us, 6);
 }
 
 static void
@@ -283,7 +283,7 @@ write_journal_metrics(struct metrics_source *source, struct exposition *x)
                  "0 before the first one after the start.",
                  (uint64_t)f.checkpoint_ms, 3);
     exposition_family(x, &syncs);
-    exposition_buckets(x, NULL, 0, &f.syncs, &journal_sync_bounds, 6);
+    exposition_buckets(x, NULL, 0, &f.syncs, &disk_bounds_us, 6);
     if (s->unloads)
         write_body_metrics(&f, x);
 }

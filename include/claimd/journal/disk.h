@@ -16,12 +16,16 @@
 #ifndef CLAIMD_JOURNAL_DISK_H
 #define CLAIMD_JOURNAL_DISK_H
 
+#include "claimd/base/counter.h"
 #include "claimd/base/status.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* For histograms of durations, in microseconds. */
+extern const struct bucket_bounds disk_bounds_us;
 
 struct disk;
 struct disk_file; /* an open file; private to its disk */

@@ -140,16 +140,14 @@ struct journal_metrics {
     uint64_t commits, records, checkpoints;
     int64_t checkpoint_ms; /* time of the last checkpoint since the start, or 0 */
     uint64_t lsn, durable;
-    uint64_t left;        /* bytes that it may still take, when last read */
-    bool short_of_space;  /* posts are refused */
-    bool lost;            /* nothing becomes durable any more */
-    struct buckets syncs; /* durations in microseconds */
+    uint64_t left;       /* bytes that it may still take, when last read */
+    bool short_of_space; /* posts are refused */
+    bool lost;           /* nothing becomes durable any more */
     uint64_t body_files, body_bytes;
-    uint64_t loads;          /* reads of runs from body files that ended */
-    struct buckets loads_us; /* their durations, from the request on */
+    uint64_t loads; /* reads of runs from body files that ended */
+    /* By disk_bounds_us: durations of syncs, and of loads from their request on. */
+    struct buckets syncs, loads_us;
 };
-
-extern const struct bucket_bounds journal_sync_bounds; /* of both */
 
 /* Any thread. During a commit each value is right by itself, and at most one commit
  * old. */

@@ -260,7 +260,7 @@ WORLD_TEST(metrics_have_the_body_files_and_each_read)
     ck_assert_uint_eq(metrics.body_files, body_files(w));
     ck_assert_uint_gt(metrics.loads, 0);
     ck_assert_uint_eq(metrics.loads, loads(w));
-    for (size_t i = 0; i <= journal_sync_bounds.count; i++)
+    for (size_t i = 0; i <= disk_bounds_us.count; i++)
         measured += counter_read(&metrics.loads_us.counts[i]);
     ck_assert_uint_eq(measured, metrics.loads);
 }
