@@ -250,7 +250,13 @@ class Backlog(JournalCase):
     def test_metrics_show_unloaded_messages_reads_and_waits_for_them(self):
         ids = self.start_with_backlog()
         eventually(lambda: self.metrics()["claimd_messages_unloaded",] > MESSAGES * 3 / 4)
-        eventually(lambda: self.metrics()["claimd_journal_body_files",] == len(self.body_files()))
+
+        def files_are_counted():
+            sizes = [os.path.getsize(os.path.join(self.path, name)) for name in self.body_files()]
+            now = self.metrics()
+            return (now["claimd_journal_body_files",], now["claimd_journal_body_bytes",]) == \
+                (len(sizes), sum(sizes))
+        eventually(files_are_counted)
         before = self.metrics()
         for name in ("messages_unloaded", "unloaded_bytes"):  # queues are read after the sum
             of_queues = sum(value for key, value in before.items() if key[0] == "claimd_queue_" + name)
