@@ -87,7 +87,7 @@ struct config {
     int64_t workers;                    /* 0: one per core, at most 16 */
     int64_t shards;
     struct api_project_limits project_limits;
-    int64_t backlog_memory; /* bytes; 0: all messages stay in memory */
+    int64_t backlog_memory; /* bytes; 0: no limit; OPTION_WORD: a quarter of max_memory */
     int64_t max_memory;     /* bytes; 0: no budget; OPTION_WORD: half of the memory */
     int64_t max_connections;
     int64_t max_waiters;

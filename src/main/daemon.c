@@ -67,6 +67,17 @@ seal_body(void *arg, const struct store_queue *queue, struct bytes body, char *t
     return seal_close(arg, &scope, body, to);
 }
 
+/* Bytes in use from which on messages leave memory. */
+static uint64_t
+backlog_memory(const struct daemon *d)
+{
+    const int64_t bytes = d->config.backlog_memory;
+
+    if (!d->store_setup.unloads)
+        return UINT64_MAX;
+    return bytes == OPTION_WORD ? mem_budget(d->mem) / 4 : (uint64_t)bytes;
+}
+
 static enum status
 open_engine(struct daemon *d, struct config_errors *errors)
 {
@@ -92,8 +103,7 @@ open_engine(struct daemon *d, struct config_errors *errors)
                    ? store_setup_log(&d->store_setup)
                    : testapi_log(d->testapi, store_setup_log(&d->store_setup)),
         .runs = store_setup_runs(&d->store_setup),
-        .backlog_memory =
-            d->store_setup.unloads ? (uint64_t)config->backlog_memory : UINT64_MAX,
+        .backlog_memory = backlog_memory(d),
         .sealer = &d->sealer,
     };
     enum status st;

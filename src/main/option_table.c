@@ -68,9 +68,11 @@ const struct option options[] = {
         "Memory for messages and responses. Beyond three quarters of it, claimd responds "
         "to posts with 503. half means half of the memory of the machine or the control "
         "group. 0 sets no limit. The minimum is 1M."),
-    SIZE(0, backlog_memory, 0, INT64_MAX, "0",
-         "Memory in use from which on claimd keeps waiting messages on the disk only. "
-         "Needs journal. 0 keeps all messages in memory. The minimum is 1M."),
+    ROW(0, OPTION_SIZE, "backlog_memory", backlog_memory, 0, INT64_MAX, "quarter", "SIZE",
+        "quarter", NULL,
+        "Memory in use from which on claimd keeps waiting messages on the disk only. "
+        "Needs journal. quarter means a quarter of max_memory. 0 keeps all messages in "
+        "memory. The minimum is 1M."),
     NUMBER(
         0, max_connections, 1, 1000000, "N", "10000",
         "Maximum number of open connections. claimd responds with 503 to further ones."),

@@ -3,6 +3,7 @@
 #include "claimd/base/log.h"
 #include "claimd/engine/engine.h"
 #include "claimd/redis/redis.h"
+#include "main/option.h"
 #include "main/text_file.h"
 
 #include <inttypes.h>
@@ -119,7 +120,8 @@ open_journal(struct store_setup *s, const struct config *config,
     if (st != ST_OK)
         config_error(errors, "journal %s: %s", config->journal, error);
     /* The test API records each expiry with its message, so all stay in memory then. */
-    s->unloads = config->backlog_memory > 0 && s->test_clock == NULL;
+    s->unloads = s->test_clock == NULL && config->backlog_memory != 0 &&
+                 (config->backlog_memory != OPTION_WORD || config->max_memory != 0);
     return st;
 }
 
