@@ -388,7 +388,7 @@ process_end(struct server *s, enum server_end how)
 }
 
 bool
-server_close(struct server *s)
+server_shut(struct server *s)
 {
     bool clean = close_all(s);
 

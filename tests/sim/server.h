@@ -114,7 +114,7 @@ bool server_load(struct server *s);
 enum store_durability server_durability(const struct server *s, uint64_t lsn);
 
 /* Closes it; false if it has not given back all its memory. */
-bool server_close(struct server *s);
+bool server_shut(struct server *s);
 
 /*
  * Does one request. False if the response is not the document it has to be; *starved

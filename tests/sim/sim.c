@@ -37,7 +37,7 @@ sim_close(struct sim *sim)
 {
     ledger_fini(&sim->ledger);
     crash_fini(sim);
-    if (!server_close(&sim->server))
+    if (!server_shut(&sim->server))
         (void)verdict_break(&sim->verdict, PROMISE_SOUND,
                             "the store did not give back all its memory");
 }

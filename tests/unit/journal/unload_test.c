@@ -286,6 +286,106 @@ WORLD_TEST(a_listing_waits_once)
     store_batch_release(&batch);
 }
 
+TEST_CASE("changes and crashes");
+
+/* Claims the oldest messages. Returns the delivery count of the first one. */
+static uint32_t
+claim(struct world *w, size_t limit, struct store_id *id)
+{
+    const struct store_terms terms = {600, 60};
+    struct store_batch batch = STORE_BATCH_INIT;
+    uint32_t count;
+
+    ck_assert_status(store_claim_create(w->p.store, STORE_AT(w->now_ms), &w->queue,
+                                        &terms, limit, &batch),
+                     ST_OK);
+    ck_assert_uint_eq(batch.count, limit);
+    count = batch.messages[0].claim_count;
+    *id = batch.claim_id;
+    store_batch_release(&batch);
+    return count;
+}
+
+/* Its body file has it as it was before. */
+WORLD_TEST(a_message_that_was_released_leaves_memory_with_its_count)
+{
+    struct store_id id;
+
+    fill(w, 3600);
+    for (uint32_t n = 1; n < 4; n++) {
+        ck_assert_uint_eq(claim(w, 1, &id), n);
+        ck_assert_status(store_claim_release(w->p.store, STORE_AT(w->now_ms), &w->queue,
+                                             store_id_bytes(&id), STORE_RELEASED),
+                         ST_OK);
+        w->now_ms += 11000; /* a search begins again */
+        ck_assert_status(post_batch(w, 3600), ST_OK);
+        unload(w);
+    }
+}
+
+/* kill -9 at the nth operation of the disk, and a start. False: it came too late. */
+static bool
+commit_until_killed(struct world *w, uint64_t n)
+{
+    bool lost;
+
+    sim_disk_die(w->disk, n);
+    unload(w);
+    lost = atomic_load(&w->p.journal->lost);
+    journalled_stop(&w->p);
+    sim_disk_kill(w->disk);
+    sim_disk_mend(w->disk);
+    journalled_start(&w->p, w->now_ms);
+    return lost;
+}
+
+/* No record says that the messages have expired. */
+START_TEST(a_body_file_is_there_until_its_end_is_in_the_log)
+{
+    struct world w;
+    uint64_t n = 0;
+    bool killed;
+
+    do {
+        open_world(&w);
+        for (int i = 0; i < 2; i++) { /* the first segment permits no body files */
+            ck_assert_status(post_batch(&w, 60), ST_OK);
+            unload(&w);
+        }
+        ck_assert_uint_eq(body_files(&w), 1);
+        w.now_ms += 70000;
+        unload(&w);
+        w.queue.name = bytes_str("other"); /* a commit, after which the file goes */
+        ck_assert_status(post_batch(&w, 60), ST_OK);
+        killed = commit_until_killed(&w, ++n);
+        ck_assert(population(&w).ready == 0 || population(&w).ready == BATCH);
+        close_world(&w);
+    } while (killed);
+    ck_assert_uint_ge(n, 5);
+}
+
+/* It repeats the runs before it has what has changed since. */
+START_TEST(a_crash_in_a_checkpoint_keeps_changes_of_runs)
+{
+    struct world w;
+    struct store_id id;
+    uint64_t n = 0;
+    bool killed;
+
+    do {
+        open_world(&w);
+        fill(&w, 3600);
+        ck_assert_uint_eq(claim(&w, 3, &id), 1);
+        journalled_commit(&w.p);
+        journal_checkpoint(w.p.journal);
+        killed = commit_until_killed(&w, ++n);
+        ck_assert_uint_eq(population(&w).claimed, 3);
+        ck_assert_uint_eq(population(&w).ready, MANY - 3);
+        close_world(&w);
+    } while (killed);
+    ck_assert_uint_ge(n, 5);
+}
+
 TEST_CASE("a full disk");
 
 /* The bodies are in the journal anyway, so nothing is lost if a body file cannot be
