@@ -56,6 +56,8 @@ struct backlog {
     uint64_t unload_at;      /* where the search for messages to unload continues, */
     struct list unload_link; /* in the shard's long_backlogs, */
     int64_t unload_ms;       /* and when it begins again */
+    bool unload_passed;      /* it passed messages that had just been loaded, */
+    int64_t unload_after_ms; /* so it waits until then */
     size_t claimed;
     size_t dead_letters;
     size_t sealed;            /* messages with an encrypted body */

@@ -47,7 +47,8 @@ struct run {
     uint64_t stored, unloaded, changed, unread, sealed;
     int64_t posted_ms;  /* of the first one when it was written */
     int64_t expires_ms; /* see outlines */
-    uint64_t loaded_at; /* the shard's loaded_bytes behind it; 0: not loaded */
+    uint64_t loaded_at; /* the shard's loaded_bytes behind it; 0: not loaded, */
+    int64_t loaded_ms;  /* and when */
     struct store_place place;
     bool loading;
     bool moving;  /* once it is loaded, the next checkpoint has all of it */

@@ -70,6 +70,7 @@ add_loaded(struct shard *sh, struct run *r, struct message **made)
     backlog_count_loaded(r, bits);
     run_arm(sh, r);
     r->loaded_at = sh->loaded_bytes;
+    r->loaded_ms = sh->now_ms;
     if (r->moving)
         run_mark_changed(r, UINT64_MAX);
     seqmap_pool_trim(&sh->pool);
@@ -77,6 +78,7 @@ add_loaded(struct shard *sh, struct run *r, struct message **made)
         b->unload_at = r->first / RUN_MESSAGES;
     if (b->queue != NULL)
         shard_consider_unload(sh, b);
+    unload_soon(sh);
 }
 
 static void

@@ -23,8 +23,15 @@
 #include "engine/changelog.h"
 
 /* WRITE_BYTES: bodies of a run. POLL_MS: between two looks at the writer. RETRY_MS: after
- * it could take no run. AGAIN_MS: between two searches of a whole backlog. */
-enum { WRITE_BYTES = 15 << 20, POLL_MS = 5, RETRY_MS = 1000, AGAIN_MS = 10000 };
+ * it could take no run. AGAIN_MS: between two searches of a whole backlog. KEEP_MS: loaded
+ * messages stay for so long, because an operation needs them. */
+enum {
+    WRITE_BYTES = 15 << 20,
+    POLL_MS = 5,
+    RETRY_MS = 100,
+    AGAIN_MS = 10000,
+    KEEP_MS = 1000
+};
 
 /* Messages that are being written. */
 struct run_write {
@@ -174,6 +181,15 @@ free_messages(struct shard *sh, struct run *r, uint64_t bits)
     run_arm(sh, r);
 }
 
+/* True if an operation may need messages of the run that were loaded a moment ago. */
+static bool
+is_kept(const struct shard *sh, const struct run *r)
+{
+    return r->loading ||
+           (r->loaded_at != 0 && sh->now_ms - r->loaded_ms < KEEP_MS &&
+            sh->loaded_bytes - r->loaded_at < sh->core->unload.keep_bytes);
+}
+
 /* Frees the messages that a run has as they are, unless they were loaded a moment ago.
  * Returns the others of `ready`. */
 static uint64_t
@@ -184,9 +200,10 @@ free_stored(struct shard *sh, struct backlog *b, uint64_t first, uint64_t ready)
 
     if (r == NULL)
         return ready;
-    if (r->loading || (r->loaded_at != 0 &&
-                       sh->loaded_bytes - r->loaded_at < sh->core->unload.keep_bytes))
+    if (is_kept(sh, r)) {
+        b->unload_passed = true;
         return 0;
+    }
     for (uint64_t rest = ready & r->stored & ~r->changed; rest != 0; rest &= rest - 1)
         if (is_plain(seqmap_find(&b->messages, first + run_lowest(rest)), 1))
             bits |= rest & -rest;
@@ -246,18 +263,20 @@ commit_write(struct shard *sh, struct run_write *w)
     return true;
 }
 
-/* Ends the writes that the writer has ended. */
-static void
+/* Ends the writes that the writer has ended. False: there is none. */
+static bool
 finish_writes(struct shard *sh)
 {
     struct store_runs *runs = sh->core->config.runs;
+    bool any = false;
 
     while (!list_empty(&sh->writes)) {
         struct run_write *w = container_of(sh->writes.next, struct run_write, link);
         const enum store_durability durability = runs->written(runs, w->ticket);
 
         if (durability == STORE_PENDING)
-            return;
+            break;
+        any = true;
         list_remove(&w->link);
         SOMETIMES_IF(durability == STORE_LOST, RUN_NOT_WRITTEN);
         SOMETIMES_IF(w->backlog == NULL, RUN_WRITTEN_LATE);
@@ -265,6 +284,7 @@ finish_writes(struct shard *sh)
             runs->release(runs, w->run->place.file);
         free_write(sh, w);
     }
+    return any;
 }
 
 /* ------------------------------------------------------------------ choosing */
@@ -321,37 +341,66 @@ unload_next(struct shard *sh, struct backlog *b)
     return st == ST_AGAIN ? ST_AGAIN : ST_OK;
 }
 
+/* A search reached the end. A later one begins again, because some messages may have been
+ * claimed or delayed, and sooner if some had just been loaded. */
+static void
+end_search(struct shard *sh, struct backlog *b)
+{
+    if (b->unload_passed) {
+        b->unload_passed = false;
+        b->unload_at = 0;
+        b->unload_after_ms = sh->now_ms + KEEP_MS;
+        if (b->queue != NULL)
+            shard_consider_unload(sh, b);
+    } else if (b->unload_ms <= sh->now_ms) {
+        b->unload_at = 0;
+        b->unload_ms = sh->now_ms + AGAIN_MS;
+    }
+}
+
 void
 unload_blocks(struct shard *sh, size_t blocks)
 {
     const bool needed = is_memory_needed(sh->core);
 
     lock_assert_held(&sh->lock);
-    finish_writes(sh);
-    for (; blocks > 0 && !list_empty(&sh->long_backlogs); blocks--) {
+    if (finish_writes(sh))
+        sh->writer_busy_ms = 0;
+    for (; blocks > 0 && sh->writer_busy_ms <= sh->now_ms &&
+           !list_empty(&sh->long_backlogs);
+         blocks--) {
         struct backlog *b =
             container_of(sh->long_backlogs.next, struct backlog, unload_link);
-        enum status st = needed || b->unloaded > 0 ? unload_next(sh, b) : ST_CHANGED;
+        const bool look =
+            (needed || b->unloaded > 0) && b->unload_after_ms <= sh->now_ms;
+        enum status st = look ? unload_next(sh, b) : ST_CHANGED;
 
-        if (st == ST_AGAIN)
+        if (st == ST_AGAIN) {
+            sh->writer_busy_ms = sh->now_ms + POLL_MS;
             break;
+        }
         if (st == ST_OK)
             continue;
         list_remove(&b->unload_link);
-        if (st == ST_CHANGED) { /* there is no need: look at the next one */
+        if (st == ST_CHANGED) { /* not now: look at the next one */
             list_add_before(&sh->long_backlogs, &b->unload_link);
             continue;
         }
-        /* Some messages may have been claimed or delayed: a later search begins again. */
-        if (b->unload_ms <= sh->now_ms) {
-            b->unload_at = 0;
-            b->unload_ms = sh->now_ms + AGAIN_MS;
-        }
+        end_search(sh, b);
     }
     sh->unload_ms = !list_empty(&sh->writes) ? sh->now_ms + POLL_MS
                     : needed && !list_empty(&sh->long_backlogs)
                         ? sh->now_ms + RETRY_MS /* the writer could take none */
                         : WHEEL_NEVER;
+    shard_wake_at(sh, sh->unload_ms);
+}
+
+void
+unload_soon(struct shard *sh)
+{
+    if (list_empty(&sh->long_backlogs) || sh->unload_ms != WHEEL_NEVER)
+        return;
+    sh->unload_ms = sh->now_ms + RETRY_MS;
     shard_wake_at(sh, sh->unload_ms);
 }
 

@@ -79,6 +79,7 @@ struct shard {
     struct list ended_runs;     /* to be released by shard_leave(); owned */
     uint64_t loaded_bytes;      /* of all loads since the start */
     int64_t unload_ms;          /* when unload_chore() is useful; WHEEL_NEVER: not */
+    int64_t writer_busy_ms;     /* until then the writer is not asked again */
     struct list due_feeds;      /* feeds with due subscriptions, served in turns */
     struct list stale_feeds;    /* with something to free; owned if without a queue */
     struct hashmap keys;        /* struct key, owned; see keys.h */
