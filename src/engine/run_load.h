@@ -37,10 +37,6 @@ txn_load_ids(struct txn *t, const struct bytes *ids, size_t count)
 /* The same for `count` live messages from number seq on. */
 enum status txn_load_from(struct txn *t, uint64_t seq, size_t count);
 
-/* For a run of a body file that is nearly empty: has its messages logged whole, by the
- * checkpoint after they are in memory. */
-void run_move(struct shard *sh, struct run *r);
-
 /* Requests the messages behind those at the head, if only a few of these are left. */
 static inline void
 load_ahead(struct shard *sh, struct backlog *b)

@@ -21,10 +21,13 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"
 #include "engine/changelog.h"
+#include "engine/run_read.h"
 
-/* WRITE_BYTES: bodies of a run. POLL_MS: between two looks at the writer. RETRY_MS: after
- * it could take no run. AGAIN_MS: between two searches of a whole backlog. KEEP_MS: loaded
- * messages stay for so long, because an operation needs them. */
+/*
+ * WRITE_BYTES: bodies of a run. POLL_MS: between two looks at the writer. RETRY_MS: after
+ * it could take no run. AGAIN_MS: between two searches of a whole backlog. KEEP_MS:
+ * loaded messages stay for so long, because an operation needs them.
+ */
 enum {
     WRITE_BYTES = 15 << 20,
     POLL_MS = 5,
@@ -185,9 +188,8 @@ free_messages(struct shard *sh, struct run *r, uint64_t bits)
 static bool
 is_kept(const struct shard *sh, const struct run *r)
 {
-    return r->loading ||
-           (r->loaded_at != 0 && sh->now_ms - r->loaded_ms < KEEP_MS &&
-            sh->loaded_bytes - r->loaded_at < sh->core->unload.keep_bytes);
+    return r->loading || (r->loaded_at != 0 && sh->now_ms - r->loaded_ms < KEEP_MS &&
+                          sh->loaded_bytes - r->loaded_at < sh->core->unload.keep_bytes);
 }
 
 /* Frees the messages that a run has as they are, unless they were loaded a moment ago.
@@ -325,6 +327,7 @@ unload_next(struct shard *sh, struct backlog *b)
     uint64_t seq = (b->unload_at > end ? b->unload_at : end) * RUN_MESSAGES;
     uint64_t first, live, ready;
     enum status st = ST_OK;
+    struct run *r;
 
     if (b->queue == NULL || queue_transient(b->queue) ||
         seqmap_next_ready(&b->messages, &seq) == NULL)
@@ -336,6 +339,9 @@ unload_next(struct shard *sh, struct backlog *b)
     ready = free_stored(sh, b, first, ready);
     if (run_count(ready) >= sh->core->unload.run_least)
         st = start_write(sh, b, first, ready);
+    /* Some of a run were claimed and released. All of them are written again. */
+    if (st == ST_CONFLICT && (r = backlog_run(b, first)) != NULL)
+        run_move(sh, r);
     if (st != ST_AGAIN)
         b->unload_at = first / RUN_MESSAGES + 1;
     return st == ST_AGAIN ? ST_AGAIN : ST_OK;
@@ -371,8 +377,7 @@ unload_blocks(struct shard *sh, size_t blocks)
          blocks--) {
         struct backlog *b =
             container_of(sh->long_backlogs.next, struct backlog, unload_link);
-        const bool look =
-            (needed || b->unloaded > 0) && b->unload_after_ms <= sh->now_ms;
+        const bool look = (needed || b->unloaded > 0) && b->unload_after_ms <= sh->now_ms;
         enum status st = look ? unload_next(sh, b) : ST_CHANGED;
 
         if (st == ST_AGAIN) {
@@ -392,15 +397,6 @@ unload_blocks(struct shard *sh, size_t blocks)
                     : needed && !list_empty(&sh->long_backlogs)
                         ? sh->now_ms + RETRY_MS /* the writer could take none */
                         : WHEEL_NEVER;
-    shard_wake_at(sh, sh->unload_ms);
-}
-
-void
-unload_soon(struct shard *sh)
-{
-    if (list_empty(&sh->long_backlogs) || sh->unload_ms != WHEEL_NEVER)
-        return;
-    sh->unload_ms = sh->now_ms + RETRY_MS;
     shard_wake_at(sh, sh->unload_ms);
 }
 

@@ -22,9 +22,6 @@ unload_pay(struct shard *sh, size_t messages)
         unload_blocks(sh, 2 + 2 * messages / RUN_MESSAGES);
 }
 
-/* Messages were loaded. Has unload_chore() look at them later, without a post. */
-void unload_soon(struct shard *sh);
-
 /* A task of housekeeping.c. */
 bool unload_chore(struct shard *sh, int64_t now_ms, size_t *budget);
 

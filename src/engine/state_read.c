@@ -26,6 +26,7 @@
 #include "claimd/base/sometimes.h"
 #include "engine/keys.h"
 #include "engine/run_load.h"
+#include "engine/run_read.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 

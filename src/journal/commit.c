@@ -89,23 +89,29 @@ notify_listeners(struct journal *j)
 
 /* Nothing becomes durable any more. */
 static void
-journal_lose(struct journal *j, const char *what, int error)
+journal_end(struct journal *j, const char *text, int error)
 {
-    char text[JOURNAL_ERROR_CAP];
-
     if (atomic_exchange(&j->lost, true))
         return;
     SOMETIMES_IF(j->checkpoint.under_way, LOST_IN_CHECKPOINT);
     j->lost_error = error;
     if (!j->recovered)
         return;
-    (void)snprintf(text, sizeof(text), "the journal cannot %s: %s", what,
-                   strerror(error));
     if (j->config.log != NULL)
         log_event(j->config.log, LOG_ERROR, "journal_failed", LOG_S("error", text));
     notify_listeners(j);
     if (j->config.failed != NULL)
         j->config.failed(j->config.failed_arg, text, error);
+}
+
+static void
+journal_lose(struct journal *j, const char *what, int error)
+{
+    char text[JOURNAL_ERROR_CAP];
+
+    (void)snprintf(text, sizeof(text), "the journal cannot %s: %s", what,
+                   strerror(error));
+    journal_end(j, text, error);
 }
 
 /* ------------------------------------------------------------------ space */
@@ -558,8 +564,8 @@ journal_load_run(struct journal *j)
     enum bodies_result result = bodies_load(&j->bodies, &what, &error);
 
     if (result == BODIES_FAILED && j->damage[0] != '\0')
-        what = j->damage;
-    if (result == BODIES_FAILED)
+        journal_end(j, j->damage, error);
+    else if (result == BODIES_FAILED)
         journal_lose(j, what, error);
     if (result != BODIES_IDLE)
         notify_listeners(j);

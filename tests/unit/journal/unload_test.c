@@ -114,6 +114,19 @@ body_files(const struct world *w)
     return w->p.journal->bodies.count;
 }
 
+/* A search for messages to unload begins again after ten seconds. */
+static void
+unload_again(struct world *w)
+{
+    for (int i = 0; i < 3; i++) {
+        w->now_ms += 11000;
+        ck_assert_status(post_batch(w, 3600), ST_OK);
+        unload(w);
+        while (journal_load_run(w->p.journal))
+            continue;
+    }
+}
+
 TEST_CASE("without a read");
 
 WORLD_TEST(all_messages_of_a_queue_expire_at_once)
@@ -321,6 +334,46 @@ WORLD_TEST(a_message_that_was_released_leaves_memory_with_its_count)
         ck_assert_status(post_batch(w, 3600), ST_OK);
         unload(w);
     }
+}
+
+/* The other messages of their run are read for that. */
+WORLD_TEST(released_messages_leave_memory_with_the_rest_of_their_run)
+{
+    struct store_id id;
+
+    fill(w, 3600);
+    (void)claim(w, 80, &id);
+    ck_assert_status(store_claim_release(w->p.store, STORE_AT(w->now_ms), &w->queue,
+                                         store_id_bytes(&id), STORE_RELEASED),
+                     ST_OK);
+    ck_assert_uint_ge(population(w).ready - population(w).unloaded, 80);
+    unload_again(w);
+    unload_again(w);
+    ck_assert_uint_le(population(w).ready - population(w).unloaded, 64); /* the newest */
+}
+
+/* 1 to 63 are a run, which is written again. */
+WORLD_TEST(unloaded_messages_that_were_delivered_expire_as_such)
+{
+    struct store_queue_metrics row;
+    struct store_survey survey = {.rows = &row, .limit = 1};
+    struct store_id id;
+    int64_t next_ms;
+
+    unload_again(w);
+    (void)claim(w, 63, &id);
+    ck_assert_status(store_claim_release(w->p.store, STORE_AT(w->now_ms), &w->queue,
+                                         store_id_bytes(&id), STORE_RELEASED),
+                     ST_OK);
+    unload_again(w);
+    ck_assert_uint_ge(population(w).unloaded, 5 * BATCH);
+    w->now_ms += 3700000;
+    do
+        store_housekeep(w->p.store, w->now_ms, &next_ms);
+    while (next_ms <= w->now_ms);
+    ck_assert_status(store_queue_survey(w->p.store, STORE_AT(w->now_ms), &survey), ST_OK);
+    ck_assert_uint_eq(row.expired.messages, 6 * BATCH);
+    ck_assert_uint_eq(row.expired.unread, 6 * BATCH - 63);
 }
 
 /* kill -9 at the nth operation of the disk, and a start. False: it came too late. */
