@@ -232,7 +232,8 @@ bodies_note_durable(struct bodies *b, uint64_t lsn)
         return;
     lock_acquire(&b->lock);
     b->log_durable = lsn;
-    (void)pthread_cond_signal(&b->write_work); /* cannot fail */
+    if (!b->pausing)
+        (void)pthread_cond_signal(&b->write_work); /* cannot fail */
     lock_release(&b->lock);
 }
 
@@ -381,14 +382,20 @@ bodies_fini(struct bodies *b)
 bool
 bodies_wait_write(struct bodies *b)
 {
+    int64_t pause_ms;
     bool stopping;
 
     lock_acquire(&b->lock);
     while (b->filling->used == 0 && find_removable(b) == NULL && !b->stopping)
         (void)lock_wait_ms(&b->lock, &b->write_work, BODIES_IDLE_MS);
-    /* A moment more: one sync for many runs. */
-    if (b->filling->used > 0 && b->filling->used < BODIES_WAKE_BYTES && !b->stopping)
-        (void)lock_wait_ms(&b->lock, &b->write_work, BODIES_WAIT_MS);
+    /* A moment more: one sync for many runs. And files go one after the other, unless their
+     * space is needed: commits wait while the file system frees it. */
+    pause_ms = b->filling->used > 0 ? BODIES_WAIT_MS : BODIES_REMOVE_MS;
+    b->pausing = true;
+    if (b->filling->used < BODIES_WAKE_BYTES && atomic_load(&b->space) > 0 &&
+        !b->stopping)
+        (void)lock_wait_ms(&b->lock, &b->write_work, pause_ms);
+    b->pausing = false;
     stopping = b->stopping;
     lock_release(&b->lock);
     return !stopping;

@@ -34,6 +34,7 @@ enum {
     BODIES_SPARSE_FACTOR = 4,    /* a file is sparse with so many times its runs' bytes */
     BODIES_WAKE_BYTES = 1 << 20, /* the writer waits a moment for so much */
     BODIES_WAIT_MS = 50,
+    BODIES_REMOVE_MS = 200, /* between the removals of two files */
     BODIES_IDLE_MS = 3600000
 };
 
@@ -90,6 +91,7 @@ struct bodies {
     uint32_t current; /* number of the file of the filled buffer; 0: none */
     uint64_t end;     /* offset of the next run in it */
     bool writing;     /* the other buffer is being written */
+    bool pausing;     /* the writer waits a moment although there is work */
     /* Tickets: a number in the lower bits, behind the number of failures so far. */
     uint64_t issued, durable;
     struct entropy entropy; /* of the writer */

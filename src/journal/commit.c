@@ -547,13 +547,14 @@ journal_write_runs(struct journal *j)
 {
     const char *what;
     int error;
-    enum bodies_result result = bodies_write(&j->bodies, &what, &error);
+    const enum bodies_result written = bodies_write(&j->bodies, &what, &error);
+    enum bodies_result removed = BODIES_IDLE;
 
-    if (result == BODIES_IDLE)
-        result = bodies_remove(&j->bodies, &what, &error);
-    if (result == BODIES_FAILED)
+    if (written != BODIES_FAILED)
+        removed = bodies_remove(&j->bodies, &what, &error);
+    if (written == BODIES_FAILED || removed == BODIES_FAILED)
         journal_lose(j, what, error);
-    return result == BODIES_DONE;
+    return written == BODIES_DONE || removed == BODIES_DONE;
 }
 
 bool
