@@ -388,8 +388,8 @@ bodies_wait_write(struct bodies *b)
     lock_acquire(&b->lock);
     while (b->filling->used == 0 && find_removable(b) == NULL && !b->stopping)
         (void)lock_wait_ms(&b->lock, &b->write_work, BODIES_IDLE_MS);
-    /* A moment more: one sync for many runs. And files go one after the other, unless their
-     * space is needed: commits wait while the file system frees it. */
+    /* A moment more: one sync for many runs. And files go one after the other, unless
+     * their space is needed: commits wait while the file system frees it. */
     pause_ms = b->filling->used > 0 ? BODIES_WAIT_MS : BODIES_REMOVE_MS;
     b->pausing = true;
     if (b->filling->used < BODIES_WAKE_BYTES && atomic_load(&b->space) > 0 &&

@@ -411,7 +411,7 @@ journal_may_have_sparse(const struct journal *j)
 static void
 look_for_sparse(struct journal *j)
 {
-    const bool found = atomic_load(&j->bodies.sparse);
+    bool found = atomic_load(&j->bodies.sparse);
     struct store_live live;
     int64_t now_ms;
     bool look;
@@ -424,11 +424,13 @@ look_for_sparse(struct journal *j)
         j->checkpoint.looked_activity = j->activity;
     }
     lock_release(&j->lock);
-    if (look && !found)
+    if (look && !found) {
         store_live(j->store, &live);
-    if (look && (found || atomic_load(&j->bodies.bytes) - SPARSE_LEAST >
-                              BODIES_SPARSE_FACTOR * (live.unloaded_bytes +
-                                                      live.unloaded * STORE_BODY_EACH)))
+        found = atomic_load(&j->bodies.bytes) >
+                SPARSE_LEAST + BODIES_SPARSE_FACTOR * (live.unloaded_bytes +
+                                                       live.unloaded * STORE_BODY_EACH);
+    }
+    if (look && found)
         journal_checkpoint(j);
 }
 
