@@ -236,10 +236,10 @@ class Backlog(JournalCase):
         self.crash_and_start(*OPTIONS)
         self.assertEqual(self.fetch("GET", "q/stats", status=200)["messages"]["total"], 0)
 
-    def test_a_start_without_the_option_finds_all_messages(self):
+    def test_a_start_that_unloads_none_finds_all_messages(self):
         self.start_with_backlog()
         self.stop()
-        self.start()
+        self.start("--backlog-memory", "0")
         stats = self.fetch("GET", "q/stats", status=200)["messages"]
         self.assertGreaterEqual(stats["free"], MESSAGES)
         self.assertEqual(self.claim("q", limit=20).bodies(), [[n, PAD] for n in range(20)])

@@ -194,6 +194,22 @@ class Disk(SpaceCase):
         os.unlink(self.other)
         self.recovers()
 
+    def test_a_backlog_on_the_disk_until_it_is_full(self):
+        """Body files end before the journal lacks space for a checkpoint and for deletes."""
+        unloading, body = ("--backlog-memory", "1M"), "x" * 20_000
+        self.mount(200 * MB)
+        self.start(*unloading)
+        taken = self.fill(body=body)
+        self.assertIn("bodies", {name.split(".")[-1] for name in os.listdir(self.path)})
+        self.use_up()
+        self.crash_and_start(*unloading)
+        self.assertEqual(self.numbers(), list(range(taken)))
+        self.pop(1000)
+        self.assertEqual(self.numbers(), list(range(1000, taken)))
+        self.fetch("POST", "q/purge", {"resource_types": ["messages"]}, 204)
+        self.recovers()
+        self.assertGreater(self.fill(taken, body=body), 1000)
+
     def test_a_disk_without_space_for_a_start(self):
         self.mount(3 * MB)
         self.refused(1, self.path, "No space left on device")

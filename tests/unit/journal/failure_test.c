@@ -187,13 +187,13 @@ use_store(struct deed *deed, struct store *store, struct journal *j)
     struct store_terms terms = {.ttl_s = 300, .grace_s = 60};
 
     for (int i = 0; i < POSTS; i++) {
-        struct store_op op = {.now_ms = START_MS};
+        struct store_op op = {.now_ms = START_MS + 10 * i};
         struct store_batch batch = STORE_BATCH_INIT;
         struct store_id id;
         bool posted = store_message_post(store, &op, &queue_q, &one, &id) == ST_OK;
 
         if (i == 0) /* so others can be unloaded */
-            (void)store_claim_create(store, STORE_AT(START_MS), &queue_q, &terms, 2,
+            (void)store_claim_create(store, STORE_AT(op.now_ms), &queue_q, &terms, 2,
                                      &batch);
         store_batch_release(&batch);
         if (i == 1)

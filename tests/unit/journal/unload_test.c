@@ -383,6 +383,9 @@ commit_until_killed(struct world *w, uint64_t n)
     bool lost;
 
     sim_disk_die(w->disk, n);
+    while (journal_step(w->p.journal)) /* in turns, as its threads do */
+        while (journal_write_runs(w->p.journal))
+            continue;
     unload(w);
     lost = atomic_load(&w->p.journal->lost);
     journalled_stop(&w->p);
