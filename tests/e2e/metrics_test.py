@@ -112,7 +112,7 @@ class Format(unittest.TestCase):
 
     def test_families_of_the_journal_are_there_with_it_only(self):
         with tempfile.TemporaryDirectory() as folder:
-            with journalled(folder) as server:
+            with journalled(folder, "--backlog-memory", "0") as server:
                 with_it = set(families(metrics(server)))
         with Server() as server:
             without = set(families(metrics(server)))
@@ -144,12 +144,12 @@ class Format(unittest.TestCase):
             text = file.read()
         said = dict(re.findall(r"^\| (journal|queues|what is always there)\b.*\| (\d+) \|$", text, re.M))
         unloaded, = re.findall(r"^\| `backlog_memory` \| 2 `metrics_queues` \+ (\d+) ", text, re.M)
-        with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
+        with tempfile.TemporaryDirectory() as folder, \
+                journalled(folder, "--backlog-memory", "0") as server:
             for i in range(100):
                 server.fetch("PUT", "/v2/queues/q%d" % i)
             there = [name for name, *_ in samples(metrics(server))]
-        with tempfile.TemporaryDirectory() as folder, \
-                journalled(folder, "--backlog-memory", "1M") as server:
+        with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
             more = [name for name, *_ in samples(metrics(server)) if name not in there]
         self.assertEqual(len(more), int(unloaded))  # without queues
         queues = sum(name.startswith("claimd_queue_") for name in there)
