@@ -32,7 +32,8 @@
 
 struct backlog;
 
-enum { RUN_MESSAGES = 64 };
+/* RUN_KEEP_MS: loaded messages stay for so long, because an operation needs them. */
+enum { RUN_MESSAGES = 64, RUN_KEEP_MS = 1000 };
 
 /* A number that no message has. */
 #define RUN_NONE UINT64_MAX

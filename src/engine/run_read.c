@@ -3,7 +3,7 @@
 #include "claimd/base/sometimes.h"
 
 /* MOVE_BYTES: run_move() reads them in a checkpoint of a shard. */
-enum { MOVE_BYTES = 1 << 20, LOOK_MS = 1000 };
+enum { MOVE_BYTES = 1 << 20 };
 
 struct run_load {
     struct store_load load;
@@ -35,7 +35,7 @@ look_later(struct shard *sh)
 {
     if (list_empty(&sh->long_backlogs) || sh->unload_ms != WHEEL_NEVER)
         return;
-    sh->unload_ms = sh->now_ms + LOOK_MS;
+    sh->unload_ms = sh->now_ms + RUN_KEEP_MS;
     shard_wake_at(sh, sh->unload_ms);
 }
 

@@ -23,18 +23,9 @@
 #include "engine/changelog.h"
 #include "engine/run_read.h"
 
-/*
- * WRITE_BYTES: bodies of a run. POLL_MS: between two looks at the writer. RETRY_MS: after
- * it could take no run. AGAIN_MS: between two searches of a whole backlog. KEEP_MS:
- * loaded messages stay for so long, because an operation needs them.
- */
-enum {
-    WRITE_BYTES = 15 << 20,
-    POLL_MS = 5,
-    RETRY_MS = 100,
-    AGAIN_MS = 10000,
-    KEEP_MS = 1000
-};
+/* WRITE_BYTES: bodies of a run. POLL_MS: between two looks at the writer. RETRY_MS: after
+ * it could take no run. AGAIN_MS: between two searches of a whole backlog. */
+enum { WRITE_BYTES = 15 << 20, POLL_MS = 5, RETRY_MS = 100, AGAIN_MS = 10000 };
 
 /* Messages that are being written. */
 struct run_write {
@@ -188,7 +179,7 @@ free_messages(struct shard *sh, struct run *r, uint64_t bits)
 static bool
 is_kept(const struct shard *sh, const struct run *r)
 {
-    return r->loading || (r->loaded_at != 0 && sh->now_ms - r->loaded_ms < KEEP_MS &&
+    return r->loading || (r->loaded_at != 0 && sh->now_ms - r->loaded_ms < RUN_KEEP_MS &&
                           sh->loaded_bytes - r->loaded_at < sh->core->unload.keep_bytes);
 }
 
@@ -355,7 +346,7 @@ end_search(struct shard *sh, struct backlog *b)
     if (b->unload_passed) {
         b->unload_passed = false;
         b->unload_at = 0;
-        b->unload_after_ms = sh->now_ms + KEEP_MS;
+        b->unload_after_ms = sh->now_ms + RUN_KEEP_MS;
         if (b->queue != NULL)
             shard_consider_unload(sh, b);
     } else if (b->unload_ms <= sh->now_ms) {

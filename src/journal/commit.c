@@ -416,6 +416,8 @@ look_for_sparse(struct journal *j)
     int64_t now_ms;
     bool look;
 
+    if (!found && atomic_load(&j->bodies.bytes) <= SPARSE_LEAST)
+        return; /* without the lock, which posts need */
     lock_acquire(&j->lock);
     now_ms = journal_now_ms(j);
     look = journal_may_have_sparse(j) && now_ms - j->checkpoint.looked_ms >= SPARSE_MS;

@@ -36,8 +36,9 @@ typedef void store_loaded_fn(struct store_load *load, struct store_change *state
 
 /* A load that was requested. It belongs to the implementation until done() is called. */
 struct store_load {
-    struct list link; /* private to the implementation, */
-    int64_t began_ns; /* as this */
+    /* These two are private to the implementation. */
+    struct list link;
+    int64_t began_ns;
     struct store_place place;
     store_loaded_fn *done;
 };
