@@ -190,8 +190,9 @@ bytes_kept(struct journal *j)
     uint64_t freed = bytes_freed(s), bytes, need;
     struct store_live live;
 
-    if (bytes_left(j) > surely + SPARSE_LEAST)
-        return surely; /* without the store, whose locks would be taken */
+    /* Without the store, whose locks would be taken, and with space for body files. */
+    if (bytes_left(j) > surely + 4 * BODIES_FILE_BYTES)
+        return surely;
     bytes = live_bytes(j, &live);
     need = bytes + slice_most(s) + 2 * s->segment_bytes;
     if (worth_a_checkpoint(s, bytes) > freed)
