@@ -19,7 +19,8 @@
  *
  * A checkpoint:
  *
- *     1. is_checkpoint_due() compares the log with the live data, or with the space.
+ *     1. is_checkpoint_due() compares the log with the live data, or with the space
+ *        (space.c).
  *     2. checkpoint() appends MARK_CHECKPOINT_BEGIN, and store_checkpoint_begin()
  *        begins.
  *     3. store_checkpoint() appends slices (engine/state_read.c), CHECKPOINT_PACE bytes
@@ -50,22 +51,6 @@ enum {
 /* A checkpoint is due as well when the body files have BODIES_SPARSE_FACTOR times the
  * bytes that their messages need, and this many more. At most one in SPARSE_MS. */
 enum { SPARSE_LEAST = 4 * BODIES_FILE_BYTES, SPARSE_MS = 10000 };
-
-/* Bytes that are kept for marks. */
-enum { MARKS_SPACE = 2048 };
-
-/* Rough bytes of a message or queue besides its texts, and of its deletion. */
-enum { LIVE_EACH = 96, DELETE_EACH = 24 };
-
-/* Of an unloaded message in a RUN. */
-enum { RUN_EACH = 10 };
-
-/* Free segments from which on the disk counts as empty. */
-enum { PLENTY_SEGMENTS = 16 };
-
-/* With this many times the bytes of the log free, there is enough space for any
- * checkpoint. */
-enum { SURELY_ENOUGH = 8 };
 
 /* Records of body files that go at a time. */
 enum { EMPTY_AT_ONCE = 16 };
@@ -104,7 +89,7 @@ journal_end(struct journal *j, const char *text, int error)
         j->config.failed(j->config.failed_arg, text, error);
 }
 
-static void
+void
 journal_lose(struct journal *j, const char *what, int error)
 {
     char text[JOURNAL_ERROR_CAP];
@@ -112,165 +97,6 @@ journal_lose(struct journal *j, const char *what, int error)
     (void)snprintf(text, sizeof(text), "the journal cannot %s: %s", what,
                    strerror(error));
     journal_end(j, text, error);
-}
-
-/* ------------------------------------------------------------------ space */
-
-/* Rough bytes of a checkpoint. */
-static uint64_t
-live_bytes(struct journal *j, struct store_live *live)
-{
-    store_live(j->store, live);
-    return live->messages * LIVE_EACH + live->bytes + live->unloaded * RUN_EACH;
-}
-
-/* Bytes by which the segments may still grow within max_bytes. */
-static uint64_t
-bytes_allowed(const struct journal *j)
-{
-    const struct segments *s = &j->segments;
-    const uint64_t taken =
-        s->bytes + s->spares * s->segment_bytes + atomic_load(&j->bodies.bytes);
-
-    ENSURE(s->spares <= SEGMENT_SPARES_MOST);
-    if (j->config.max_bytes == 0)
-        return UINT64_MAX;
-    return j->config.max_bytes > taken ? j->config.max_bytes - taken : 0;
-}
-
-/* Segments that can still be made besides the spares, as far as is known. */
-static uint64_t
-more_segments(const struct journal *j)
-{
-    uint64_t allowed = bytes_allowed(j);
-
-    return (allowed < j->disk_free ? allowed : j->disk_free) / j->segments.segment_bytes;
-}
-
-static uint64_t
-bytes_left(const struct journal *j)
-{
-    const struct segments *s = &j->segments;
-
-    return s->size - s->offset + (s->spares + more_segments(j)) * s->segment_bytes;
-}
-
-/* Bytes that a checkpoint that began now would free. */
-static uint64_t
-bytes_freed(const struct segments *s)
-{
-    ENSURE(s->count > 0 && s->bytes >= s->all[s->count - 1].bytes);
-    return s->bytes - s->all[s->count - 1].bytes;
-}
-
-/* Bytes that a slice of a checkpoint rarely exceeds. */
-static uint64_t
-slice_most(const struct segments *s)
-{
-    return s->segment_bytes / 4;
-}
-
-/* Bytes that a checkpoint must free to be worth its writes. */
-static uint64_t
-worth_a_checkpoint(const struct segments *s, uint64_t live)
-{
-    return live + live / 8 + slice_most(s);
-}
-
-/*
- * The bytes that are kept for a checkpoint, whose records are written before old segments
- * go, for the deletion of all live data, and for claims and releases until a checkpoint
- * can free enough. A log without space for its checkpoint could never free any.
- */
-static uint64_t
-bytes_kept(struct journal *j)
-{
-    const struct segments *s = &j->segments;
-    const uint64_t surely = SURELY_ENOUGH * (s->bytes + s->segment_bytes);
-    uint64_t freed = bytes_freed(s), bytes, need;
-    struct store_live live;
-
-    /* Without the store, whose locks would be taken, and with space for body files. */
-    if (bytes_left(j) > surely + 4 * BODIES_FILE_BYTES)
-        return surely;
-    bytes = live_bytes(j, &live);
-    need = bytes + slice_most(s) + 2 * s->segment_bytes;
-    if (worth_a_checkpoint(s, bytes) > freed)
-        need += worth_a_checkpoint(s, bytes) - freed;
-    return need + (live.messages + live.unloaded) * DELETE_EACH;
-}
-
-/* Checks whether another spare may be made. One may always be made if the disk has space,
- * also beyond max_bytes: the checkpoint that is written with it reduces the bytes. */
-static bool
-may_add_spare(const struct journal *j)
-{
-    const struct segments *s = &j->segments;
-
-    if (s->spares == 0)
-        return j->disk_free >= s->segment_bytes;
-    return s->spares < SEGMENT_SPARES_MOST &&
-           more_segments(j) >= (s->spares < SEGMENT_SPARES ? 1 : PLENTY_SEGMENTS);
-}
-
-static size_t
-subtract_or_zero(size_t bytes, size_t by)
-{
-    return bytes > by ? bytes - by : 0;
-}
-
-/*
- * Sets the bytes that may be granted. A frame does not cross segments, but is at most
- * half of one. So half of each spare counts, but not the rest of the current segment,
- * unless a checkpoint fits there and there is no spare. The last spare is kept for
- * deletions and releases, and a little for marks, which do not ask for space.
- */
-static void
-set_space(struct journal *j)
-{
-    const struct segments *s = &j->segments;
-    size_t each = j->buffers[0].frame_max * (SEGMENT_FRAMES - 1);
-    size_t rest = (size_t)(s->size - s->offset);
-    const uint64_t left = bytes_left(j), kept = bytes_kept(j);
-    bool full = s->spares < SEGMENT_SPARES || left < kept;
-
-    atomic_store(&j->bodies.space, full ? 0 : left - kept);
-    ENSURE(s->offset <= s->size && (full || s->spares > 0));
-    lock_acquire(&j->lock);
-    j->writing = 0;
-    j->short_of_space = full;
-    j->limited = bytes_allowed(j) < j->disk_free;
-    j->space = subtract_or_zero(s->spares * each, MARKS_SPACE);
-    j->checkpoint_space = s->spares > 0 ? j->space : subtract_or_zero(rest, MARKS_SPACE);
-    j->post_space =
-        j->short_of_space ? 0 : subtract_or_zero((s->spares - 1) * each, MARKS_SPACE);
-    lock_release(&j->lock);
-}
-
-void
-journal_update_space(struct journal *j)
-{
-    struct segments *s = &j->segments;
-    int error = 0;
-
-    atomic_store(&j->count_shown, s->count);
-    atomic_store(&j->bytes_shown, s->bytes);
-    /* The free space is read again if space is short, or once per segment. */
-    if (s->spares < SEGMENT_SPARES || j->counted != s->count || j->short_of_space) {
-        j->counted = s->count;
-        if (disk_free_bytes(s->disk, &j->disk_free) != 0)
-            j->disk_free = 0;
-    }
-    while (error == 0 && may_add_spare(j)) {
-        error = segments_add_spare(s, s->segment_bytes);
-        j->disk_free -= s->segment_bytes;
-    }
-    if (error != 0 && !disk_is_full(error)) {
-        journal_lose(j, "create a segment", error);
-        return;
-    }
-    atomic_store(&j->left_shown, bytes_left(j));
-    set_space(j);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -438,27 +264,42 @@ look_for_sparse(struct journal *j)
 }
 
 /*
- * Checks whether a checkpoint is due: the log is much larger than the live data, or, if
- * space is short, anything happened since the last checkpoint and it frees a little. It
- * must fit. One segment is left free: a start needs it if the process ends during the
- * checkpoint.
+ * Checks whether the space is enough to begin a checkpoint or to continue with it. On a
+ * full disk one that cannot end would take the space that deletions need. Before it
+ * begins or continues after a pause, a segment must stay free besides: others may fill
+ * the disk, and a start needs it if the process ends. Without a spare there is none.
  */
+static bool
+has_space(struct journal *j)
+{
+    struct journal_checkpoints *c = &j->checkpoint;
+    const bool waits = !(c->under_way && c->ready) && j->segments.spares > 0;
+
+    c->ready = !j->short_of_space ||
+               journal_checkpoint_fits(j, waits ? j->segments.segment_bytes : 0);
+    return c->ready;
+}
+
+/* Checks whether a checkpoint is due: it is wanted, or the log is much larger than the
+ * live data, or, if space is short, anything happened since the last checkpoint and it
+ * frees a little. */
 static bool
 is_checkpoint_due(struct journal *j)
 {
     const struct segments *s = &j->segments;
+    const bool wanted = atomic_load(&j->checkpoint.wanted);
     struct store_live live;
     uint64_t bytes;
 
     if (j->checkpoint.under_way || j->checkpoint.ended != 0)
         return false;
-    if (atomic_load(&j->checkpoint.wanted))
-        return true;
-    if (s->count <= CHECKPOINT_SEGMENTS && !j->short_of_space)
+    if (wanted || (s->count <= CHECKPOINT_SEGMENTS && !j->short_of_space))
+        return wanted && has_space(j);
+    if (!has_space(j))
         return false;
-    bytes = live_bytes(j, &live);
-    if (j->short_of_space && bytes_left(j) > bytes + slice_most(s) + s->segment_bytes)
-        return bytes_freed(s) > worth_a_checkpoint(s, bytes) &&
+    bytes = journal_live_bytes(j, &live);
+    if (j->short_of_space)
+        return journal_bytes_freed(s) > journal_checkpoint_bytes(s, bytes) &&
                j->checkpoint.activity != activity_count(j);
     return s->bytes > CHECKPOINT_FACTOR * bytes + live.unloaded_bytes / UNLOADED_SHARE +
                           CHECKPOINT_SEGMENTS * s->segment_bytes;
@@ -476,7 +317,7 @@ slice_fits(struct journal *j)
     lock_acquire(&j->lock);
     waiting = j->filling->used + j->granted;
     lock_release(&j->lock);
-    return segments_fits(s, waiting + (size_t)slice_most(s));
+    return segments_fits(s, waiting + (size_t)journal_slice_most(s));
 }
 
 /*
@@ -488,6 +329,7 @@ static void
 checkpoint(struct journal *j, uint64_t appended)
 {
     uint64_t shown = 0; /* bytes of this step */
+    struct store_live live;
     bool wanted;
 
     if (!j->checkpoint.under_way && j->checkpoint.ended == 0)
@@ -497,6 +339,7 @@ checkpoint(struct journal *j, uint64_t appended)
         wanted |= atomic_exchange(&j->checkpoint.wanted, false);
         j->checkpoint.under_way = true;
         j->checkpoint.activity = activity_count(j);
+        j->checkpoint.end = j->checkpointed + journal_live_bytes(j, &live);
         j->checkpoint.since = journal_mark(j, MARK_CHECKPOINT_BEGIN, 0);
         ENSURE(j->checkpoint.since > atomic_load(&j->durable));
         store_checkpoint_begin(j->store);
@@ -509,11 +352,12 @@ checkpoint(struct journal *j, uint64_t appended)
     if (j->short_of_space && j->checkpoint.credit < CHECKPOINT_UNPAID)
         j->checkpoint.credit = CHECKPOINT_UNPAID;
     j->checkpoint.credit += (int64_t)(CHECKPOINT_PACE * appended);
-    while (j->checkpoint.credit > 0 && shown < slice_most(&j->segments) / 2) {
+    while (j->checkpoint.credit > 0 && shown < journal_slice_most(&j->segments) / 2) {
         uint64_t before = j->checkpointed;
         bool done = false;
 
-        if (!slice_fits(j) || store_checkpoint(j->store, &done) != ST_OK) {
+        if (!has_space(j) || !slice_fits(j) ||
+            store_checkpoint(j->store, &done) != ST_OK) {
             SOMETIMES(CHECKPOINT_PAUSES);
             return; /* there is no space now */
         }

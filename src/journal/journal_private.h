@@ -43,7 +43,9 @@ struct buffer {
 struct journal_checkpoints {
     _Atomic bool wanted; /* start one as soon as possible; any thread sets it */
     bool under_way;      /* its records are being written */
+    bool ready;          /* space was enough when it was last looked at */
     uint64_t since;      /* LSN of its begin mark */
+    uint64_t end;        /* journal.checkpointed at its end, by the live data */
     uint64_t ended; /* LSN of its end mark, or 0. When it is durable, older segments go */
     int64_t credit; /* bytes of checkpoint records that may be written now */
     uint64_t activity; /* journal.activity when the last one began */
@@ -147,6 +149,28 @@ void journal_idle(struct journal *j);
 
 /* Is it useful to look for sparse body files? Needs the lock. */
 bool journal_may_have_sparse(const struct journal *j);
+
+/* Nothing becomes durable any more, because of this errno. */
+void journal_lose(struct journal *j, const char *what, int error);
+
+/* space.c */
+
+/* Rough bytes of a checkpoint. */
+uint64_t journal_live_bytes(struct journal *j, struct store_live *live);
+
+/* Bytes that a checkpoint that began now would free. */
+uint64_t journal_bytes_freed(const struct segments *s);
+
+/* Bytes that a slice of a checkpoint rarely exceeds. */
+uint64_t journal_slice_most(const struct segments *s);
+
+/* Bytes of segments that a checkpoint of so much live data takes, with those that its
+ * frames leave unused. It is worth that if it frees more. */
+uint64_t journal_checkpoint_bytes(const struct segments *s, uint64_t live);
+
+/* Checks whether a checkpoint, or the rest of the one that is under way, fits into the
+ * space and leaves so many bytes free. */
+bool journal_checkpoint_fits(struct journal *j, uint64_t leaves);
 
 /* Reads the free space of the disk, and makes spares. */
 void journal_update_space(struct journal *j);

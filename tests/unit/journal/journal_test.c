@@ -991,6 +991,67 @@ WORLD_TEST(every_segment_has_a_nonce_of_its_own)
     free(heads[1]);
 }
 
+/* Posts at most so many messages, 16 of which fill a segment, to a disk without space
+ * for more than the least spare segments. Returns how many were accepted. */
+static int
+post_to_small_disk(struct world *w, int most)
+{
+    static char body[SEGMENT / 16];
+    struct store_op op = {.now_ms = START_MS};
+    struct store_draft draft = {bytes_of(body, sizeof(body)), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    enum status st = ST_OK;
+    int count = 0;
+
+    memset(body, '1', sizeof(body));
+    sim_disk_set_space(w->disk, 24 * SEGMENT);
+    while (st == ST_OK && count < most) {
+        struct store_id *id = &w->f.ids[count + 1];
+
+        st = store_message_post(w->f.store, &op, &w->f.queue, &one, id);
+        count += st == ST_OK;
+        commit_all(w);
+    }
+    return count;
+}
+
+/* Others fill the disk. Then only the spare segments are left, into which a checkpoint
+ * does not fit until most messages are deleted. */
+static void
+delete_all_on_a_full_disk(struct world *w, int count)
+{
+    struct journal_metrics metrics;
+
+    sim_disk_set_space(w->disk, 0);
+    for (int number = 1; number <= count; number++) {
+        ck_assert_status(delete_unclaimed(&w->f, number), ST_OK);
+        commit_all(w);
+        ck_assert_uint_eq(w->failures, 0);
+    }
+    journal_metrics(w->journal, &metrics);
+    ck_assert_uint_ge(metrics.checkpoints, 1);
+    ck_assert_uint_le(metrics.segments, 4);
+    ck_assert_status(cut(w), ST_OK);
+    ck_assert_uint_eq(stats(&w->f).total, 0);
+}
+
+WORLD_TEST(a_checkpoint_that_does_not_fit_leaves_space_for_deletions)
+{
+    delete_all_on_a_full_disk(w, post_to_small_disk(w, 400));
+}
+
+WORLD_TEST(a_checkpoint_stops_when_others_fill_the_disk)
+{
+    const int count = post_to_small_disk(w, 120);
+    struct journal_metrics metrics;
+
+    journal_checkpoint(w->journal);
+    (void)journal_step(w->journal);
+    journal_metrics(w->journal, &metrics);
+    ck_assert_uint_eq(metrics.checkpoints, 0); /* it has only begun */
+    delete_all_on_a_full_disk(w, count);
+}
+
 START_TEST(accepted_changes_fit_on_a_full_disk)
 {
     static char body[4000];
