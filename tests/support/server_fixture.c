@@ -266,6 +266,14 @@ server_fixture_settle(const struct server_fixture *f)
      * two in a round that had begun before, two in the next, and when the fifth is
      * responded to that next one has ended.
      */
-    for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(fetch(f, "GET /livez HTTP/1.1\r\n" HEAD "\r\n"), 200);
+    static const char request[] = "GET /livez HTTP/1.1\r\n" HEAD "\r\n";
+    int status = fetch(f, request);
+
+    /* If the time has moved on, a round that had begun before accepts the connection at
+     * the old time, and then it is overdue. */
+    if (status == 0)
+        status = fetch(f, request);
+    ck_assert_int_eq(status, 200);
+    for (int i = 1; i < 5; i++)
+        ck_assert_int_eq(fetch(f, request), 200);
 }
