@@ -267,7 +267,8 @@ look_for_sparse(struct journal *j)
  * Checks whether the space is enough to begin a checkpoint or to continue with it. On a
  * full disk one that cannot end would take the space that deletions need. Before it
  * begins or continues after a pause, a segment must stay free besides: others may fill
- * the disk, and a start needs it if the process ends. Without a spare there is none.
+ * the disk, and a start needs it if the process ends. Without a spare no segment can
+ * stay free, and only the checkpoint must fit.
  */
 static bool
 has_space(struct journal *j)
