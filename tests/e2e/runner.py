@@ -59,6 +59,15 @@ class Lines:
         self.pipe.close()
 
 
+def is_over(pid):
+    """Has the process ended? PID 1 of a container may never reap it."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+            return f.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def has_subreapers():
     """False under some emulators of user programs (qemu 7.2)."""
     get_child_subreaper = 37

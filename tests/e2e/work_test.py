@@ -21,17 +21,8 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from harness import (CLAIMD, PATIENCE_S, Server, Workshop, children, environment, eventually,  # noqa: E402
                      free_port, stand_still)
 from redis_nodes import Node  # noqa: E402
-from runner import OPTIONS, QUEUE, Runner, WorkCase  # noqa: E402
+from runner import OPTIONS, QUEUE, Runner, WorkCase, is_over  # noqa: E402
 from fake_server import FakeServer  # noqa: E402
-
-
-def is_over(pid):
-    """Has the process ended? PID 1 of a container may never reap it."""
-    try:
-        with open("/proc/%d/stat" % pid, encoding="ascii") as f:
-            return f.read().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
 
 
 class Input(WorkCase):

@@ -25,7 +25,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import CLAIMD, PATIENCE_S, children, environment, eventually, stand_still  # noqa: E402
-from runner import PROJECT, Runner, WorkCase  # noqa: E402
+from runner import PROJECT, Runner, WorkCase, is_over  # noqa: E402
 
 IS_ROOT = os.geteuid() == 0
 
@@ -45,15 +45,6 @@ WAYS = {
 }
 if IS_ROOT:
     WAYS["user"] = "setpriv --reuid 65534 --clear-groups sleep 1000; true"
-
-
-def is_over(pid):
-    """Has the process ended? PID 1 of a container may never reap it."""
-    try:
-        with open("/proc/%d/stat" % pid, encoding="ascii") as f:
-            return f.read().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 def guards(runner):
