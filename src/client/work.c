@@ -19,7 +19,9 @@ enum {
     WORK_EXIT_WHEN_EMPTY,
     WORK_HTTP,
     WORK_HEALTH,
-    WORK_RAW
+    WORK_RAW,
+    WORK_KEEP,
+    WORK_BATCH
 };
 
 enum { LEASE_S = 60, WAIT_S = 20, GRACE_S = 25, TIME_MOST_S = 30 * 86400 };
@@ -35,6 +37,29 @@ is_queue_name(const char *name)
     const size_t len = strspn(name, allowed);
 
     return len > 0 && len <= QUEUE_NAME_MOST && name[len] == '\0';
+}
+
+/* Reads --keep and --batch. Returns an exit status. */
+static int
+read_keep(const struct command_args *args, struct work_options *o)
+{
+    int64_t batch = 1;
+
+    if (!args_number(args, WORK_BATCH, 1, SLOT_JOBS_MOST, &batch))
+        return COMMAND_USAGE;
+    if (args->values[WORK_KEEP] == NULL)
+        return args->values[WORK_BATCH] == NULL
+                   ? COMMAND_GOOD
+                   : command_misused(args->name, "--batch is for --keep");
+    if (args->values[WORK_HTTP] != NULL)
+        return command_misused(
+            args->name, "--keep is for a command, and a service of --http stays anyway");
+    if (o->raw)
+        return command_misused(args->name,
+                               "--raw has no effect with --keep, because the command "
+                               "reads lines of JSON");
+    o->batch = batch;
+    return COMMAND_GOOD;
 }
 
 /* Reads the options. Returns an exit status. */
@@ -69,7 +94,7 @@ read_options(const struct client *c, const struct command_args *args,
             url);
     if (args->values[WORK_HEALTH] != NULL && url == NULL)
         return command_misused(args->name, "--health is for the service of --http");
-    return COMMAND_GOOD;
+    return read_keep(args, o);
 }
 
 /*
@@ -147,21 +172,26 @@ static const struct command_text work_other_statuses[] = {
     {NULL, NULL}};
 
 const struct command client_work = {
-    .about = "Runs a command for each message of the queues. The command gets the body "
-             "on standard input, and metadata as JSON on descriptor 3 and in the "
-             "environment (CLAIMD_MESSAGE_ID and others, see docs/work.md). With several "
-             "queues, a message of the first one goes first.\n\n"
-             "Exit status 0 of the command deletes the message. 65 moves it to the "
-             "dead-letter queue. 126 and 127 mean that the command is broken: `claimd "
-             "work` releases the message and ends. After any other status, or a signal, "
-             "the message is released for another attempt after a pause. The end of "
-             "standard error is kept with the message as the reason.\n\n"
-             "When the command ends, all processes that it has started end, too. `claimd "
-             "work` renews the lease while the command runs. If the lease is lost, it "
-             "ends the command, because another worker may get the message.\n\n"
-             "SIGTERM claims no more, lets running commands finish within `--grace`, and "
-             "then ends them and releases their messages. A second SIGTERM releases them "
-             "at once. SIGUSR1 claims no more and keeps running.",
+    .about =
+        "Runs a command for each message of the queues. The command gets the body "
+        "on standard input, and metadata as JSON on descriptor 3 and in the "
+        "environment (CLAIMD_MESSAGE_ID and others, see docs/work.md). With several "
+        "queues, a message of the first one goes first.\n\n"
+        "Exit status 0 of the command deletes the message. 65 moves it to the "
+        "dead-letter queue. 126 and 127 mean that the command is broken: `claimd "
+        "work` releases the message and ends. After any other status, or a signal, "
+        "the message is released for another attempt after a pause. The end of "
+        "standard error is kept with the message as the reason.\n\n"
+        "When the command ends, all processes that it has started end, too. `claimd "
+        "work` renews the lease while the command runs. If the lease is lost, it "
+        "ends the command, because another worker may get the message.\n\n"
+        "SIGTERM claims no more, lets running commands finish within `--grace`, and "
+        "then ends them and releases their messages. A second SIGTERM releases them "
+        "at once. SIGUSR1 claims no more and keeps running.\n\n"
+        "With `--keep` the command is started once. It reads a line of JSON for each "
+        "message from standard input, and writes a line with `id` and `result` "
+        "(`delete`, `release` or `dead_letter`) for it. docs/work.md describes the "
+        "lines.",
     .options =
         {[WORK_PARALLEL] =
              {"--parallel", "N",
@@ -201,7 +231,15 @@ const struct command client_work = {
                           "after a response with 2xx. Default: none"},
          [WORK_RAW] =
              {"--raw", NULL,
-              "Pass a body that is a JSON string without its quotes and escapes."}},
+              "Pass a body that is a JSON string without its quotes and escapes."},
+         [WORK_KEEP] =
+             {"--keep", NULL,
+              "Start the command once and keep it for many messages. It reads and writes "
+              "a line of JSON for each."},
+         [WORK_BATCH] = {"--batch", "N",
+                         "With --keep, send up to N messages, at most 100, before the "
+                         "command must respond. It may respond in any order. Default: "
+                         "1"}},
     .example = "claimd work mail --parallel 4 --project demo -- ./send-mail",
     .least = 1,
     .most = SIZE_MAX,

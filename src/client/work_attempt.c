@@ -6,6 +6,8 @@
  */
 #include "client/work_runner.h"
 
+#include "client/work_finish.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -113,8 +115,7 @@ enum { TIMEOUT_KILL_MS = 5000 };
 /* Pause after a job that no guard has taken. */
 enum { NO_GUARD_MS = 1000 };
 
-/* A job that is RUNNING has ended, and its outcome is set, unless its lease is lost. */
-static void
+void
 job_ended(struct runner *r, struct work_job *j)
 {
     r->running--;
@@ -126,13 +127,15 @@ job_ended(struct runner *r, struct work_job *j)
         return;
     }
     j->state = JOB_ENDED;
+    if (r->o->batch > 1)
+        finish_gather(j->claim, r->now_ms);
     if (j->outcome.kind != OUTCOME_BROKEN)
         return; /* the response to its finish request tells the rest */
     log_job(j, j->outcome.reason[0] != '\0' ? j->outcome.reason : j->outcome.what);
     runner_stop(r, COMMAND_UNAVAILABLE);
 }
 
-static struct job_attempt
+struct job_attempt
 attempt_of(struct runner *r, const struct work_job *j)
 {
     return (struct job_attempt){.number = j->attempt,
@@ -214,6 +217,8 @@ job_stop(struct runner *r, struct work_job *j, enum attempt_stop why, int64_t ki
     j->timeout_ms = INT64_MAX;
     if (r->o->service != NULL) {
         service_ended(r, j);
+    } else if (r->o->batch > 0) {
+        kept_stop(r, j, kill_ms);
     } else {
         process_stop(&j->process, kill_ms);
     }
@@ -251,6 +256,10 @@ job_start(struct runner *r, struct work_job *j)
 
     r->running++;
     r->started++;
+    if (r->o->batch > 0) {
+        kept_start(r, j);
+        return;
+    }
     if (r->o->timeout_s > 0) {
         j->timeout_ms = r->now_ms + r->o->timeout_s * 1000;
         deadline_s = (int64_t)time(NULL) + r->o->timeout_s;
@@ -271,12 +280,13 @@ job_start(struct runner *r, struct work_job *j)
 void
 job_tick(struct runner *r, struct work_job *j, int64_t *next_ms)
 {
-    if (r->o->command != NULL && j->process.guard == NULL &&
+    if (r->o->command != NULL && r->o->batch == 0 && j->process.guard == NULL &&
         (process_is_read(&j->process) || j->stop == STOP_LOST || r->mode == MODE_HURRY)) {
         command_ended(r, j);
         return;
     }
-    if (j->stop == STOP_NONE && r->mode >= MODE_STOP && r->now_ms >= r->stop_ms)
+    if (j->stop == STOP_NONE && r->mode >= MODE_STOP &&
+        (r->now_ms >= r->stop_ms || (j->slot != NULL && !j->sent)))
         job_stop(r, j, STOP_RUNNER,
                  r->now_ms + (r->mode == MODE_HURRY ? 0 : STOP_KILL_MS));
     else if (j->stop == STOP_NONE && r->now_ms >= j->timeout_ms)

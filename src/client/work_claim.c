@@ -112,7 +112,7 @@ work_claim_read(struct mem *mem, struct work_transfer *response, size_t limit,
 
         j->claim = c;
         j->timeout_ms = INT64_MAX;
-        j->process.errors = -1;
+        j->process = PROCESS_NONE;
         transfer_init(&j->service, mem, TRANSFER_SERVICE, j);
     }
     return c;
@@ -143,6 +143,34 @@ job_metadata_write(struct buf *out, const struct work_job *j, int64_t deadline_s
     if (bytes_present(j->details))
         json_write_raw(out, "details", j->details);
     buf_str(out, "}\n");
+}
+
+void
+job_line_write(struct buf *out, const struct work_job *j, int64_t deadline_s)
+{
+    const struct work_claim *c = j->claim;
+    const size_t begin = out->len;
+    char *at, *end;
+
+    buf_byte(out, '{');
+    json_write_text(out, "id", j->id);
+    json_write_text(out, "queue", c->queue);
+    json_write_raw(out, "body", j->body);
+    json_write_i64(out, "delivery_count", j->attempt);
+    json_write_text(out, "claim_number", bytes_str(c->number));
+    if (deadline_s != 0)
+        json_write_i64(out, "deadline", deadline_s);
+    if (bytes_present(j->details))
+        json_write_raw(out, "details", j->details);
+    buf_byte(out, '}');
+    if (out->failed)
+        return;
+    /* A body may have line breaks between its values, but never inside a string. */
+    end = out->data + out->len;
+    for (at = out->data + begin; at < end; at++)
+        if (*at == '\n' || *at == '\r')
+            *at = ' ';
+    buf_byte(out, '\n');
 }
 
 /*

@@ -30,6 +30,9 @@ struct work_job {
     enum attempt_stop stop;
     struct work_process process;
     struct work_transfer service; /* with --http, instead of the process */
+    struct work_slot *slot;       /* with --keep, likewise: has the job while it RUNS */
+    bool sent;                    /* its line is on the way to the kept command */
+    uint64_t line_at;             /* sent: place of the line in all that was written */
     struct job_outcome outcome;   /* from ENDED on */
 };
 
@@ -60,6 +63,11 @@ void work_claim_free(struct mem *mem, struct work_claim *c);
 
 /* Writes the metadata of a job as JSON. deadline_s: Unix time of --timeout, 0 without. */
 void job_metadata_write(struct buf *out, const struct work_job *j, int64_t deadline_s);
+
+/*
+ * Writes the line of a job for a kept command, with its line feed. deadline_s: as above.
+ */
+void job_line_write(struct buf *out, const struct work_job *j, int64_t deadline_s);
 
 /*
  * Makes the environment that all commands share: that of this process, without its

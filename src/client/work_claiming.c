@@ -45,7 +45,7 @@ claim_lost(struct runner *r, struct work_claim *c)
 
 /* Says what became of a job that has not succeeded, from the response of claimd. */
 static void
-log_result(const struct work_job *j, enum finish_result result)
+log_result(const struct runner *r, const struct work_job *j, enum finish_result result)
 {
     const struct job_outcome *o = &j->outcome;
     static const char *const texts[] = {
@@ -56,7 +56,7 @@ log_result(const struct work_job *j, enum finish_result result)
         [FINISH_NOT_HELD] =
             "Its lease ended before the server got the result. It may run again",
         [FINISH_UNKNOWN] = "The server did not confirm the result. It may run again"};
-    const char *next = texts[result];
+    const char *next = texts[result], *way = "failed";
     char in[64];
 
     if (result == FINISH_RELEASED && o->delay_s > 0) {
@@ -64,9 +64,10 @@ log_result(const struct work_job *j, enum finish_result result)
                        (long long)o->delay_s);
         next = in;
     }
+    if (o->kind == OUTCOME_AWAY)
+        way = r->o->service != NULL ? "was refused" : "had no response";
     work_log("job %.*s of %.*s %s in attempt %lld%s: %s. %s", (int)j->id.len, j->id.data,
-             (int)j->claim->queue.len, j->claim->queue.data,
-             o->kind == OUTCOME_AWAY ? "was refused" : "failed", (long long)j->attempt,
+             (int)j->claim->queue.len, j->claim->queue.data, way, (long long)j->attempt,
              o->kind == OUTCOME_AWAY ? ", which does not count" : "", o->what, next);
 }
 
@@ -89,11 +90,11 @@ job_result_known(void *ctx, struct work_job *j, enum finish_result result)
         break;
     case OUTCOME_RETRY:
     case OUTCOME_DEAD_LETTER:
-        log_result(j, result);
+        log_result(r, j, result);
         break;
     case OUTCOME_AWAY:
         if (!j->outcome.unsent)
-            log_result(j, result);
+            log_result(r, j, result);
         return;
     case OUTCOME_RELEASE:
         if (confirmed && j->outcome.what[0] != '\0')
@@ -186,8 +187,8 @@ read_renewal_response(struct runner *r, struct work_claim *c)
         server_responded(r);
         lease_renewed(&c->lease);
         for (size_t i = 0; i < c->count; i++)
-            process_renew(&c->jobs[i].process, lease_term_ms(&c->lease),
-                          lease_kill_ms(&c->lease));
+            (void)process_renew(&c->jobs[i].process, lease_term_ms(&c->lease),
+                                lease_kill_ms(&c->lease));
     } else {
         lease_refused(&c->lease);
         if (t->status != 404 && t->status != 409)
@@ -305,7 +306,8 @@ read_claim_response(struct runner *r)
 static size_t
 free_slots(const struct runner *r)
 {
-    int64_t count = r->o->parallel - (int64_t)r->running;
+    int64_t count =
+        r->o->batch > 0 ? (int64_t)slots_free(r) : r->o->parallel - (int64_t)r->running;
 
     if (r->o->max_jobs > 0)
         count = earlier(count, r->o->max_jobs - r->started);
@@ -336,7 +338,8 @@ claiming_tick(struct runner *r)
         return INT64_MAX;
     if (r->now_ms < r->claim_ms)
         return r->claim_ms;
-    if (r->o->command != NULL && (startable = guards_limit(&r->guards)) < slots)
+    if (r->o->command != NULL && r->o->batch == 0 &&
+        (startable = guards_limit(&r->guards)) < slots)
         slots = startable;
     if (slots == 0)
         return r->now_ms + SPAWNER_MS;

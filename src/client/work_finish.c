@@ -6,6 +6,8 @@
 /* Pauses between retries, and the part of the lease that is left at the last one. */
 enum { PAUSE_MS = 100, PAUSE_MOST_MS = 5000, LAST_RETRY_PART = 12 };
 
+enum { GATHER_MS = 5 };
+
 bool
 finish_is_due(const struct work_claim *c, int64_t now_ms, int64_t *next_ms)
 {
@@ -18,6 +20,23 @@ finish_is_due(const struct work_claim *c, int64_t now_ms, int64_t *next_ms)
     if (now_ms < c->finish_ms)
         *next_ms = earlier(*next_ms, c->finish_ms);
     return now_ms >= c->finish_ms;
+}
+
+void
+finish_gather(struct work_claim *c, int64_t now_ms)
+{
+    size_t ended = 0, running = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        ended += c->jobs[i].state == JOB_ENDED;
+        running += c->jobs[i].state == JOB_RUNNING;
+    }
+    if (c->pause_ms > 0)
+        return; /* a retry is planned */
+    if (running == 0)
+        c->finish_ms = 0;
+    else if (ended == 1)
+        c->finish_ms = now_ms + GATHER_MS;
 }
 
 static const char *

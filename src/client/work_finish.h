@@ -13,6 +13,13 @@
  */
 bool finish_is_due(const struct work_claim *c, int64_t now_ms, int64_t *next_ms);
 
+/*
+ * A job has ended. If others of its claim still run, the request waits for some
+ * milliseconds, so that it carries more of them. A kept command responds for many
+ * messages in that time.
+ */
+void finish_gather(struct work_claim *c, int64_t now_ms);
+
 /* Writes the request for all ended jobs, which become FINISHING. */
 void finish_write(struct work_claim *c, struct buf *out);
 

@@ -184,7 +184,8 @@ struct work_guard {
 static int
 exec_command(const struct work_guard *g, pid_t parent, const int from[GUARD_FILES])
 {
-    static const int to[GUARD_FILES] = {STDIN_FILENO, STDERR_FILENO, METADATA_FD};
+    const int to[GUARD_FILES] = {STDIN_FILENO, STDERR_FILENO,
+                                 g->setup->keep ? STDOUT_FILENO : METADATA_FD};
 
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         return errno;
@@ -287,7 +288,9 @@ guard_arm(const struct work_guard *g)
     if (!g->stopped && g->term_ms < due_ms)
         due_ms = g->term_ms;
     left_ms = due_ms - now_ms();
-    if (left_ms > 0)
+    if (due_ms == INT64_MAX)
+        when.it_value.tv_nsec = 0; /* a kept command without jobs */
+    else if (left_ms > 0)
         when.it_value = (struct timespec){.tv_sec = left_ms / 1000,
                                           .tv_nsec = left_ms % 1000 * 1000000};
     (void)timerfd_settime(g->clock, 0, &when, NULL);

@@ -37,8 +37,8 @@
 #include <sys/types.h>
 
 /*
- * The files of a command: standard input, standard error, metadata. Bytes of the
- * variables of a job.
+ * The files of a command: standard input, standard error, and metadata or, if it is kept,
+ * standard output. Bytes of the variables of a job.
  */
 enum { GUARD_FILES = 3, GUARD_VARIABLES_MOST = 4096 };
 
@@ -50,18 +50,19 @@ struct guard_setup {
     char *const *environment; /* of each command, then NULL. Jobs add their variables */
     size_t most;              /* guards at the same time */
     const sigset_t *signals;  /* signal mask of the commands */
+    bool keep;                /* a command is kept for many jobs */
 };
 
 enum guard_order_kind {
     GUARD_START, /* starts a command, with GUARD_FILES descriptors */
-    GUARD_LEASE, /* the lease was renewed */
+    GUARD_LEASE, /* the lease was renewed, or another one counts */
     GUARD_STOP   /* SIGTERM to the group now, SIGKILL to all at kill_ms */
 };
 
 struct guard_order {
     enum guard_order_kind kind;
-    int64_t term_ms; /* START, LEASE: SIGTERM without an order */
-    int64_t kill_ms; /* SIGKILL without an order */
+    int64_t term_ms; /* START, LEASE: SIGTERM without an order. INT64_MAX: never */
+    int64_t kill_ms; /* SIGKILL without an order. INT64_MAX: never */
     size_t len;      /* START: bytes of the variables, each with a NUL at its end */
     char variables[GUARD_VARIABLES_MOST];
 };

@@ -108,22 +108,33 @@ outcome_of_stop(struct job_outcome *o, const struct job_attempt *a, struct bytes
     return a->stop != STOP_NONE;
 }
 
+int
+status_describe(char what[WHAT_MOST + 1], int status)
+{
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    const char *name = code < 0 ? sigabbrev_np(WTERMSIG(status)) : NULL;
+
+    if (code >= 0)
+        (void)snprintf(what, WHAT_MOST + 1, "exit status %d", code);
+    else if (name != NULL)
+        (void)snprintf(what, WHAT_MOST + 1, "killed by SIG%s", name);
+    else
+        (void)snprintf(what, WHAT_MOST + 1, "killed by signal %d", WTERMSIG(status));
+    return code;
+}
+
 void
 outcome_of_command(struct job_outcome *o, const struct job_attempt *a, int status,
                    struct bytes tail)
 {
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    const char *name;
+    int code;
 
     *o = (struct job_outcome){.kind = OUTCOME_DELETE};
-    if (outcome_of_stop(o, a, tail) || code == 0)
+    if (outcome_of_stop(o, a, tail))
         return;
-    if (code >= 0)
-        (void)snprintf(o->what, sizeof(o->what), "exit status %d", code);
-    else if ((name = sigabbrev_np(WTERMSIG(status))) != NULL)
-        (void)snprintf(o->what, sizeof(o->what), "killed by SIG%s", name);
-    else
-        (void)snprintf(o->what, sizeof(o->what), "killed by signal %d", WTERMSIG(status));
+    code = status_describe(o->what, status);
+    if (code == 0)
+        return;
     if (code == EXIT_CANNOT_RUN || code == EXIT_NOT_FOUND) {
         o->kind = OUTCOME_BROKEN;
     } else if (code == EXIT_BAD_MESSAGE) {
@@ -132,6 +143,22 @@ outcome_of_command(struct job_outcome *o, const struct job_attempt *a, int statu
     } else {
         outcome_retry(o, a, tail);
     }
+}
+
+void
+outcome_of_kept(struct job_outcome *o, const struct job_attempt *a, int status,
+                const char *fault, struct bytes text)
+{
+    *o = (struct job_outcome){.kind = OUTCOME_RETRY};
+    if (outcome_of_stop(o, a, text))
+        return;
+    if (fault[0] != '\0')
+        (void)snprintf(o->what, sizeof(o->what), "%s", fault);
+    else if (status_describe(o->what, status) == 0)
+        (void)snprintf(o->what, sizeof(o->what), "exit status 0 without a response");
+    outcome_retry(o, a, text);
+    if (!a->service_worked)
+        o->kind = OUTCOME_AWAY; /* the command may be broken, and not the job */
 }
 
 /* ------------------------------------------------------------------ a service */

@@ -24,8 +24,9 @@ enum outcome_kind {
     OUTCOME_RETRY, /* release with delay and reason: a failure. Only this one counts */
     OUTCOME_DEAD_LETTER, /* with reason */
     OUTCOME_RELEASE,     /* the attempt was broken off, and says nothing about the job */
-    OUTCOME_AWAY,        /* release with delay and reason: the service is not available */
-    OUTCOME_BROKEN       /* release with reason: the command or the URL is broken */
+    OUTCOME_AWAY,  /* release with delay and reason: the service is not available, or no
+                     process of a kept command has responded yet */
+    OUTCOME_BROKEN /* release with reason: the command or the URL is broken */
 };
 
 /*
@@ -85,7 +86,8 @@ struct job_attempt {
     int64_t timeout_s;
     const struct work_backoff *backoff;
     const char *service; /* as url_describe() writes its URL; "": a command */
-    bool service_worked; /* an earlier request had a response */
+    bool service_worked; /* an earlier request, or message of a kept command, had a
+                            response */
 };
 
 /*
@@ -94,6 +96,20 @@ struct job_attempt {
  */
 void outcome_of_command(struct job_outcome *o, const struct job_attempt *a, int status,
                         struct bytes tail);
+
+/*
+ * The outcome of a message that a kept command (--keep) had without a response when its
+ * process ended. fault: why the runner ended the process, "" if it ended by itself. text:
+ * the end of its standard error, or more about the fault.
+ */
+void outcome_of_kept(struct job_outcome *o, const struct job_attempt *a, int status,
+                     const char *fault, struct bytes text);
+
+/*
+ * Writes how a process ended, from its status: "exit status 1". Returns the exit status,
+ * -1 after a signal.
+ */
+int status_describe(char what[WHAT_MOST + 1], int status);
 
 /* The outcome of a request to a service that has ended, or that the runner has ended. */
 void outcome_of_request(struct job_outcome *o, const struct job_attempt *a,

@@ -249,29 +249,63 @@ order_start(struct work_process *p, struct work_guards *g,
     return 0;
 }
 
+/* The files of a command for one job. False with errno. */
+static bool
+files_open(const struct process_start *start, int from[GUARD_FILES])
+{
+    from[0] = memory_file("body", start->input);
+    if (from[0] >= 0)
+        from[2] = memory_file("metadata", start->metadata);
+    return from[2] >= 0;
+}
+
+/*
+ * Makes a pipe. *own: its end of this process, which does not block: the reading one (0)
+ * or the writing one (1). False with errno.
+ */
+static bool
+pipe_open(int *own, int *other, int end)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    *own = ends[end];
+    *other = ends[1 - end];
+    return fcntl(*own, F_SETFL, O_NONBLOCK) == 0;
+}
+
+/* The files of a kept command. False with errno. */
+static bool
+pipes_open(struct work_process *p, int from[GUARD_FILES])
+{
+    return pipe_open(&p->input, &from[0], 1) && pipe_open(&p->output, &from[2], 0);
+}
+
+static void
+file_close(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
 int
 process_start(struct work_process *p, struct work_guards *g,
               const struct process_start *start)
 {
-    int pipe_ends[2] = {-1, -1}, from[GUARD_FILES] = {-1, -1, -1}, error = 0;
+    int from[GUARD_FILES] = {-1, -1, -1}, error = 0;
 
-    *p = (struct work_process){.errors = -1, .stop_ms = INT64_MAX};
-    from[0] = memory_file("body", start->input);
-    if (from[0] >= 0)
-        from[2] = memory_file("metadata", start->metadata);
-    if (from[2] < 0 || pipe2(pipe_ends, O_CLOEXEC) != 0 ||
-        fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK) != 0)
+    *p = PROCESS_NONE;
+    if (!(g->setup.keep ? pipes_open(p, from) : files_open(start, from)) ||
+        !pipe_open(&p->errors, &from[1], 0))
         error = errno;
-    from[1] = pipe_ends[1];
     if (error == 0)
         error = order_start(p, g, start, from);
     for (int i = 0; i < GUARD_FILES; i++)
-        if (from[i] >= 0)
-            (void)close(from[i]);
-    if (error == 0)
-        p->errors = pipe_ends[0];
-    else if (pipe_ends[0] >= 0)
-        (void)close(pipe_ends[0]);
+        file_close(&from[i]);
+    if (error != 0)
+        process_end(p);
     return error;
 }
 
@@ -283,7 +317,7 @@ order_send(struct work_process *p, const struct guard_order *order)
     return message_send(p->guard->control, order, GUARD_ORDER_LEAST, NULL, 0);
 }
 
-void
+bool
 process_renew(struct work_process *p, int64_t term_ms, int64_t kill_ms)
 {
     const struct guard_order order = {
@@ -292,8 +326,7 @@ process_renew(struct work_process *p, int64_t term_ms, int64_t kill_ms)
     /*
      * If the guard does not read, it ends the command with the last lease that it knows.
      */
-    if (p->guard != NULL)
-        (void)order_send(p, &order);
+    return p->guard != NULL && order_send(p, &order);
 }
 
 void
@@ -345,8 +378,7 @@ process_read_errors(struct work_process *p)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        (void)close(p->errors);
-        p->errors = -1;
+        file_close(&p->errors);
         return;
     }
     tail_add(p, bytes_of(chunk, (size_t)n));
@@ -370,7 +402,21 @@ process_end(struct work_process *p)
     if (p->guard != NULL)
         p->guard->process = NULL; /* it is busy, and no later command is started */
     p->guard = NULL;
-    if (p->errors >= 0)
-        (void)close(p->errors);
-    p->errors = -1;
+    file_close(&p->errors);
+    file_close(&p->input);
+    file_close(&p->output);
+}
+
+void
+process_end_input(struct work_process *p)
+{
+    file_close(&p->input);
+}
+
+size_t
+process_unread(const struct work_process *p)
+{
+    int left = 0;
+
+    return p->input >= 0 && ioctl(p->input, FIONREAD, &left) == 0 ? (size_t)left : 0;
 }

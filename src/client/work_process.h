@@ -1,11 +1,15 @@
 /*
- * work_process: the command of one job, as the runner sees it.
+ * work_process: the command of one job, or a command that is kept for many, as the runner
+ * sees it.
  *
  * The command gets the body of the message on standard input, and metadata on descriptor
  * 3. Both are files in memory, so the command may read them at any time, or never. It
  * writes to the standard output of this process. Its standard error goes through a pipe:
  * process_read_errors() passes it on, and keeps the last bytes as the reason of a
  * failure. The command gets no other descriptors.
+ *
+ * If it is kept (guard_setup), standard input and output are pipes instead, whose other
+ * ends never block, and there is no descriptor 3.
  *
  * A guard starts the command in a process group of its own, and ends all its descendants
  * (work_guard.h). The command is over when its guard has reported that. So no part of a
@@ -29,14 +33,20 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 struct work_process {
     struct guard_link *guard; /* runs it. NULL: not started, or over */
     int errors;               /* reads its standard error; owned. -1: closed */
-    bool ordered;             /* its guard got more orders than the start */
-    int64_t stop_ms;          /* SIGKILL was ordered for this time. INT64_MAX: was not */
-    bool untaken; /* when over: its guard was killed before it took the start */
+    int input, output; /* kept: writes its standard input, reads its standard output;
+                                 owned. -1: closed */
+    bool ordered;      /* its guard got more orders than the start */
+    int64_t stop_ms;   /* SIGKILL was ordered for this time. INT64_MAX: was not */
+    bool untaken;      /* when over: its guard was killed before it took the start */
     struct guard_report report; /* when over */
     size_t most_left; /* when over: bytes of standard error that are still read */
     size_t tail_len;
     char tail[PROCESS_TAIL]; /* the last bytes of its standard error */
 };
+
+/* A process that was not started. */
+#define PROCESS_NONE                                                                     \
+    ((struct work_process){.errors = -1, .input = -1, .output = -1, .stop_ms = INT64_MAX})
 
 /* The runner's end of a guard. */
 struct guard_link {
@@ -53,9 +63,9 @@ struct work_guards {
 };
 
 struct process_start {
-    struct bytes input, metadata;
-    struct bytes variables;   /* each with a NUL at its end */
-    int64_t term_ms, kill_ms; /* when the guard ends the command, without a renewal */
+    struct bytes input, metadata; /* unless it is kept */
+    struct bytes variables;       /* each with a NUL at its end */
+    int64_t term_ms, kill_ms;     /* when the guard ends the command, without a renewal */
 };
 
 /*
@@ -100,8 +110,11 @@ size_t guards_limit(const struct work_guards *g);
 int process_start(struct work_process *p, struct work_guards *g,
                   const struct process_start *start);
 
-/* The lease was renewed. No effect if it is over. */
-void process_renew(struct work_process *p, int64_t term_ms, int64_t kill_ms);
+/*
+ * The lease was renewed, or another lease counts. False: it is over, or its guard reads
+ * no orders now. Then the earlier times remain.
+ */
+bool process_renew(struct work_process *p, int64_t term_ms, int64_t kill_ms);
 
 /*
  * Sends SIGTERM to the group now, unless that was done, and kills all that is left at
@@ -122,8 +135,14 @@ void process_read_errors(struct work_process *p);
  */
 bool process_is_read(const struct work_process *p);
 
+/* Closes standard input of a kept command, which should end then. */
+void process_end_input(struct work_process *p);
+
+/* Bytes of standard input that a kept command has not read. */
+size_t process_unread(const struct work_process *p);
+
 /*
- * Closes its standard error. If it is not over, nothing is reported any more, and
+ * Closes its files. If it is not over, nothing is reported any more, and
  * guards_fini() ends it.
  */
 void process_end(struct work_process *p);

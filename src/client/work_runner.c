@@ -265,11 +265,11 @@ signals_read(struct runner *r)
 enum { AWAKE_MS = 5000 };
 
 /*
- * Descriptors besides those of libcurl: the signals, the guards, and the standard errors
- * of commands, or that of this process while it cannot take more.
+ * Descriptors besides those of libcurl: the signals, the guards, those of kept commands,
+ * and the standard errors of commands, or that of this process while it cannot take more.
  */
 static unsigned
-descriptors_list(const struct runner *r, struct curl_waitfd *fds)
+descriptors_list(struct runner *r, struct curl_waitfd *fds)
 {
     unsigned count = 0;
 
@@ -277,6 +277,8 @@ descriptors_list(const struct runner *r, struct curl_waitfd *fds)
     for (size_t i = 0; i < r->guards.count; i++)
         fds[count++] = (struct curl_waitfd){.fd = r->guards.all[i].control,
                                             .events = CURL_WAIT_POLLIN};
+    r->slot_fds = slots_poll(r, fds + count);
+    count += r->slot_fds;
     if (r->stderr_blocked) {
         fds[count++] =
             (struct curl_waitfd){.fd = STDERR_FILENO, .events = CURL_WAIT_POLLOUT};
@@ -318,7 +320,8 @@ descriptors_read(struct runner *r, const struct curl_waitfd *fds)
     const size_t guards = r->guards.count;
 
     fds++; /* the signals */
-    errors_pass_on(r, fds + guards);
+    slots_read(r, fds + guards);
+    errors_pass_on(r, fds + guards + r->slot_fds);
     for (size_t i = guards; i > 0; i--)
         if (fds[i - 1].revents != 0)
             guards_read(&r->guards, i - 1);
@@ -381,22 +384,26 @@ static void
 runner_loop(struct runner *r, struct curl_waitfd *fds)
 {
     for (;;) {
+        enum mode before;
         int64_t next_ms;
 
         r->now_ms = now_ms();
         signals_read(r);
+        before = r->mode;
         next_ms = give_up_tick(r);
+        next_ms = earlier(next_ms, slots_tick(r));
         next_ms = earlier(next_ms, claims_tick(r));
         next_ms = earlier(next_ms, health_tick(r));
         next_ms = earlier(next_ms, claiming_tick(r));
-        if (r->mode >= MODE_DRAIN && r->poll.handle == NULL && r->claims == NULL)
+        if (r->mode >= MODE_DRAIN && r->poll.handle == NULL && r->claims == NULL &&
+            slots_are_over(r))
             return;
         if (r->mode >= MODE_STOP) {
             if (r->now_ms >= r->end_ms)
                 return;
             next_ms = earlier(next_ms, r->end_ms);
         }
-        if (transfers_read(r))
+        if (transfers_read(r) || r->mode != before)
             continue;
         next_ms = next_ms < r->now_ms ? 0 : next_ms - r->now_ms;
         if (r->running > 0)
@@ -412,6 +419,7 @@ runner_fini(struct runner *r)
 {
     if (r->multi != NULL)
         claims_end(r);
+    slots_close(r);
     guards_fini(&r->guards);
     if (r->multi != NULL) {
         transfer_reset(r->multi, &r->health);
@@ -423,8 +431,8 @@ runner_fini(struct runner *r)
 }
 
 /*
- * A job needs two descriptors of this process, and 1024 is the usual limit. Commands keep
- * the limit that they would have, because the spawner exists before.
+ * A job needs up to four descriptors of this process, and 1024 is the usual limit.
+ * Commands keep the limit that they would have, because the spawner exists before.
  */
 static void
 descriptors_allow(void)
@@ -441,8 +449,10 @@ descriptors_allow(void)
 static bool
 commands_open(struct runner *r)
 {
-    struct guard_setup setup = {
-        .command = r->o->command, .most = (size_t)r->o->parallel, .signals = &r->before};
+    struct guard_setup setup = {.command = r->o->command,
+                                .most = (size_t)r->o->parallel,
+                                .signals = &r->before,
+                                .keep = r->o->batch > 0};
 
     if (r->o->command == NULL)
         return true;
@@ -451,7 +461,7 @@ commands_open(struct runner *r)
     if (r->environment == NULL || !guards_init(&r->guards, &setup))
         return false;
     descriptors_allow();
-    return true;
+    return slots_open(r);
 }
 
 #define NO_SUBREAPERS                                                                    \
@@ -467,7 +477,7 @@ work_run(const struct work_options *o, const struct client *server)
                        .poll_end_ms = INT64_MAX,
                        .away_ms = -1,
                        .signals = -1};
-    struct curl_waitfd *fds = calloc(2 * (size_t)o->parallel + 1, sizeof(*fds));
+    struct curl_waitfd *fds = calloc(4 * (size_t)o->parallel + 2, sizeof(*fds));
 
     service_init(&r.service, o->health != NULL);
     if (o->service != NULL)

@@ -26,6 +26,7 @@
 #include "client/client.h"
 #include "client/work_claim.h"
 #include "client/work_service.h"
+#include "client/work_slot.h"
 #include "client/work_url.h"
 
 enum {
@@ -44,6 +45,7 @@ struct work_options {
     int64_t parallel, lease_s, wait_s, grace_s;
     int64_t timeout_s, give_up_s, max_jobs; /* 0: no limit */
     struct work_backoff backoff;
+    int64_t batch; /* --keep: most messages that a process has. 0: without --keep */
     bool raw, exit_when_empty;
 };
 
@@ -65,11 +67,13 @@ struct runner {
     struct entropy entropy;
     struct supervisor supervisor;
     struct work_guards guards; /* of the commands. Zero with --http */
+    struct work_slot *slots;   /* with --keep: `parallel`; owned */
+    int deaths;         /* --keep: processes in a row that ended without a response */
     char **environment; /* of the commands, without the variables of a job; owned */
     CURLM *multi;       /* has all transfers under way, and their connections */
     struct work_transfer poll;   /* the request that claims */
     size_t limit;                /* of that request */
-    struct work_service service; /* of --http */
+    struct work_service service; /* of --http. `worked` also of a kept command */
     struct work_transfer health; /* the request for its health */
     char service_name[SERVICE_NAME_MOST + 1], health_name[SERVICE_NAME_MOST + 1];
     struct work_claim *claims;
@@ -90,6 +94,7 @@ struct runner {
     int64_t away_ms;     /* the server does not work since then; -1: it works */
     sigset_t before;     /* signal mask of the commands */
     int signals;         /* signalfd */
+    unsigned slot_fds;   /* descriptors of slots in the last poll */
     bool stderr_blocked; /* a write to standard error would block */
 };
 
@@ -206,8 +211,52 @@ job_stop(struct runner *r, struct work_job *j, enum attempt_stop why, int64_t ki
  */
 void job_tick(struct runner *r, struct work_job *j, int64_t *next_ms);
 
+/*
+ * A running job has ended: its outcome is set, unless its lease is lost. It must have
+ * left its slot.
+ */
+void job_ended(struct runner *r, struct work_job *j);
+
+/* The properties of an attempt that decide its outcome. */
+struct job_attempt attempt_of(struct runner *r, const struct work_job *j);
+
 /* The request to the service has ended. */
 void service_ended(struct runner *r, struct work_job *j);
+
+/*
+ * ------------------------------------------------------------------ kept commands
+ * (work_keep.c). Without --keep they have no effect.
+ */
+
+/* Makes the slots. False without memory. */
+bool slots_open(struct runner *r);
+
+/* Ends all, after the loop. */
+void slots_close(struct runner *r);
+
+/* Does what is due for all slots. Returns the time of the next call. */
+int64_t slots_tick(struct runner *r);
+
+/* True if no process is left. */
+bool slots_are_over(const struct runner *r);
+
+/* Number of messages that the slots can take now. */
+size_t slots_free(const struct runner *r);
+
+/* Lists the files of all slots to poll, up to 3 of each, and returns their number. */
+unsigned slots_poll(struct runner *r, struct curl_waitfd *fds);
+
+/* Reads and writes what is ready. fds: as slots_poll() listed them, with events. */
+void slots_read(struct runner *r, const struct curl_waitfd *fds);
+
+/* Gives a job to a slot. */
+void kept_start(struct runner *r, struct work_job *j);
+
+/*
+ * The runner ends a job, of which `stop` is set. If its line was sent, the process ends,
+ * at kill_ms at the latest. Else the job ends now.
+ */
+void kept_stop(struct runner *r, struct work_job *j, int64_t kill_ms);
 
 /*
  * ------------------------------------------------------------------ the service

@@ -7,6 +7,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import sqlite3
 import subprocess
@@ -46,15 +47,15 @@ class PageCase(WorkCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         return run.stdout, run.stderr
 
+    def counts(self, queue):
+        found = json.loads(self.bash("claimd queues --json")[0])["queues"]
+        return {one["name"]: (one["ready"], one["delayed"], one["claimed"]) for one in found}[queue]
+
 
 class Commands(PageCase):
     def metadata(self, queue, **metadata):
         self.fetch("PUT", "/v2/demo/queues/" + queue, {"_" + name: value for name, value in metadata.items()},
                    201)
-
-    def counts(self, queue):
-        found = json.loads(self.bash("claimd queues --json")[0])["queues"]
-        return {one["name"]: (one["ready"], one["delayed"], one["claimed"]) for one in found}[queue]
 
     def test_the_page(self):
         """One shell runs all examples, after a dead letter was made."""
@@ -107,7 +108,7 @@ class Commands(PageCase):
 class Work(PageCase):
     def test_the_shell_script(self):
         create, work, *_ = examples.blocks(work_page(), "bash")
-        script, = examples.blocks(work_page(), "sh")
+        script, _ = examples.blocks(work_page(), "sh")
         self.save("thumbnail", script)
         self.bash(create)
         out, err = self.bash(work)
@@ -122,8 +123,8 @@ class Work(PageCase):
             return database.execute("SELECT account, balance FROM balance ORDER BY 1").fetchall()
 
     def test_the_python_script(self):
-        _, _, balances, _ = examples.blocks(work_page(), "bash")
-        script, _ = examples.blocks(work_page(), "python")
+        _, _, balances, *_ = examples.blocks(work_page(), "bash")
+        script, *_ = examples.blocks(work_page(), "python")
         self.save("balance.py", script)
         self.bash(balances)
         self.assertEqual(self.balances(), [("a", 5), ("b", 7)])
@@ -133,6 +134,28 @@ class Work(PageCase):
                               capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual((late.returncode, late.stderr), (1, "another worker has a newer claim\n"))
         self.assertEqual(self.balances(), [("a", 5), ("b", 7)])
+
+    def test_kept_workers(self):
+        *_, letters, _ = examples.blocks(work_page(), "bash")
+        _, kept, _ = examples.blocks(work_page(), "python")
+        _, shell = examples.blocks(work_page(), "sh")
+        node, = examples.blocks(work_page(), "js")
+        self.assertLessEqual(max(text.count("\n") for text in (kept, shell, node)), 15)
+        self.save("keep.py", kept)
+        _, err = self.bash(letters)
+        self.assertIn("mail to a\nmail to c\n", err)
+        found = json.loads(self.bash("claimd peek letters-dead --json")[0])["messages"]
+        self.assertEqual([(one["body"], one["details"]["last_reason"]) for one in found], [({"from": "b"}, "no 'to'")])
+        self.save("keep", shell)
+        self.bash("claimd post files 1 2; claimd work files --keep --exit-when-empty -- ./keep")
+        with open(self.path("archive.jsonl"), encoding="utf-8") as f:
+            self.assertEqual([json.loads(line)["body"] for line in f], [1, 2])
+        if shutil.which("node"):
+            self.save("keep.js", node)
+            self.bash("""claimd post slow '{"ms": 300}' '{"ms": 1}' '{}'
+                      claimd work slow --keep --batch 3 --exit-when-empty -- node keep.js""")
+        for queue in ("letters", "files") + (("slow",) if shutil.which("node") else ()):
+            self.assertEqual(self.counts(queue), (0, 0, 0))
 
     @staticmethod
     def listens(port):
@@ -144,7 +167,7 @@ class Work(PageCase):
 
     def test_the_service(self):
         *_, hooks = examples.blocks(work_page(), "bash")
-        _, script = examples.blocks(work_page(), "python")
+        *_, script = examples.blocks(work_page(), "python")
         self.save("service.py", script)
         port = free_port()
         with subprocess.Popen([sys.executable, self.path("service.py"), str(port)], stdout=subprocess.PIPE,

@@ -35,7 +35,7 @@ begin(void)
     if (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) != 0) /* as in work_tree_test.c */
         test_skip_all("the system has no child subreapers, which guards are");
     (void)sigemptyset(&none);
-    process = (struct work_process){.errors = -1};
+    process = PROCESS_NONE;
     guards = (struct work_guards){.count = 0};
     ck_assert(process_reserve_descriptors());
     saved_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
