@@ -1359,4 +1359,32 @@ MUTANTS = [
      [("engine/queue_ops.c",
        "    if (grows && !mem_admits(",
        "    if ((grows || MUTANT(FULL_STAYS_PAUSED)) && !mem_admits(")]),
+    ("UNKNOWN_RESULT_DELETES",
+     "a kept command deletes a message with a result that claimd does not know",
+     "unit/client/work_line_test: a_line_with_an_id_and_no_valid_rest_fails_the_message",
+     [("client/work_line.c",
+       "else if (!kind_read(&values[LINE_RESULT], &l->kind))",
+       "else if (!kind_read(&values[LINE_RESULT], &l->kind) && !MUTANT(UNKNOWN_RESULT_DELETES))")]),
+    ("STATUS_0_DELETES",
+     "a kept command that exits with 0 deletes the messages that it has not responded for",
+     "unit/client/work_line_test: a_message_without_a_response_is_never_deleted",
+     [("client/work_outcome.c",
+       "    *o = (struct job_outcome){.kind = OUTCOME_RETRY};\n    if (outcome_of_stop(o, a, text))",
+       "    *o = (struct job_outcome){.kind = OUTCOME_DELETE};\n"
+       "    if (MUTANT(STATUS_0_DELETES) && status == 0)\n"
+       "        return;\n"
+       "    o->kind = OUTCOME_RETRY;\n"
+       "    if (outcome_of_stop(o, a, text))")]),
+    ("UNREAD_LINE_FAILS",
+     "a message fails although the kept command has not begun to read its line",
+     "unit/client/work_slot_test: lines_that_the_process_has_not_begun_to_read_wait_again",
+     [("client/work_slot.c",
+       "if (j->line_at < taken ||",
+       "if (MUTANT(UNREAD_LINE_FAILS) || j->line_at < taken ||")]),
+    ("TIMED_OUT_IS_SENT_AGAIN",
+     "a message that a kept command never reads times out again and again, and never counts",
+     "unit/client/work_slot_test: a_job_that_the_runner_has_ended_is_not_sent_again",
+     [("client/work_slot.c",
+       "|| j->stop != STOP_NONE)",
+       "|| (j->stop != STOP_NONE && !MUTANT(TIMED_OUT_IS_SENT_AGAIN)))")]),
 ]
