@@ -57,19 +57,19 @@ job_read(struct work_job *j, struct bytes message)
 }
 
 /*
- * Number of messages. Reads them into `jobs`, unless that is NULL. 0: the text is
- * something else.
+ * Number of messages of a list. Reads them into `jobs`, unless that is NULL. 0: the text
+ * is something else.
  */
 static size_t
-messages_read(struct bytes document, struct work_job *jobs)
+messages_read(struct bytes list, struct work_job *jobs)
 {
-    struct json_scan_value list = json_member(document, "messages"), item;
+    struct json_scan_value item;
     struct json_scan s;
     size_t count = 0;
     bool good = true;
 
-    json_scan_begin(&s, list.text);
-    if (list.kind != SCAN_ARRAY || !json_scan_enter(&s, SCAN_ARRAY))
+    json_scan_begin(&s, list);
+    if (!json_scan_enter(&s, SCAN_ARRAY))
         return 0;
     while (json_scan_item(&s) && json_scan_value(&s, &item)) {
         if (jobs != NULL)
@@ -83,8 +83,8 @@ struct work_claim *
 work_claim_read(struct mem *mem, struct work_transfer *response, size_t limit,
                 int64_t lease_ms, const char **why)
 {
-    const struct bytes document = buf_view(&response->body);
-    const size_t count = messages_read(document, NULL);
+    const struct bytes list = json_member(buf_view(&response->body), "messages").text;
+    const size_t count = messages_read(list, NULL);
     struct work_claim *c;
 
     *why = "the response to a claim is not understood";
@@ -97,7 +97,7 @@ work_claim_read(struct mem *mem, struct work_transfer *response, size_t limit,
     }
     c->count = c->open = count;
     if (!path_read(c, response->location) || response->claim_number[0] == '\0' ||
-        messages_read(document, c->jobs) != count) {
+        messages_read(list, c->jobs) != count) {
         mem_free(mem, c);
         return NULL;
     }

@@ -7,6 +7,8 @@ FOLDER has the programs claimd and claimd-client. Parts:
 
     work      jobs per second of `claimd work` with /bin/true, against a shell loop of beanstalkd,
               one at a time and eight in parallel. The two take turns
+    keep      jobs per second of `claimd work --keep` with a Python worker, one and 20 messages at a
+              time, against a process for each job and a Python worker of beanstalkd. All take turns
     redrive   messages that a redrive moves per second, in memory, with a journal and on Redis,
               and the requests that a client would need to move them itself
     top       processor time of a server with 10,000 queues, with and without `claimd top`
@@ -35,7 +37,7 @@ FOLDER = sys.argv[1]
 CLAIMD = os.path.join(FOLDER, "claimd")
 HEADERS = {"Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "p",
            "Content-Type": "application/json"}
-JOBS, ROUNDS = 4000, 5
+JOBS, KEPT_JOBS, ROUNDS = 4000, 20000, 5
 LETTERS = 20000
 QUEUES, WINDOW_S, LOAD_EACH_S = 10000, 10, 500
 QUIET = ("--log-level", "error")
@@ -53,6 +55,29 @@ while :; do
     printf 'delete %s\r\n' "$id" >&3
     read -r word <&3
 done
+"""
+
+# A worker of beanstalkd in Python, with the two exchanges for each job that its client libraries make.
+PYTHON_LOOP = r"""
+import socket, sys
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+lines = connection.makefile("rb")
+while True:
+    connection.sendall(b"reserve-with-timeout 0\r\n")
+    words = lines.readline().split()
+    if words[0] != b"RESERVED":
+        break
+    body = lines.read(int(words[2]) + 2)[:-2]
+    connection.sendall(b"delete " + words[1] + b"\r\n")
+    assert lines.readline() == b"DELETED\r\n"
+"""
+
+KEPT_LOOP = """
+import json, sys
+for line in sys.stdin:
+    job = json.loads(line)
+    print(json.dumps({"id": job["id"], "result": "delete"}), flush=True)
 """
 
 
@@ -78,17 +103,21 @@ def post(call, queue, count):
 # ---------------------------------------------------------------------------- work
 
 
-def work_claimd(parallel):
+def run_claimd(jobs, *words):
     with Daemon(CLAIMD, *QUIET) as server:
-        post(Caller(server), "q", JOBS)
+        post(Caller(server), "q", jobs)
         start = time.monotonic()
         subprocess.run([CLAIMD, "work", "q", "--url", server.url, "--project", "p",
-                        "--parallel", str(parallel), "--exit-when-empty", "--", "/bin/true"],
+                        "--exit-when-empty", *words],
                        check=True, env=environment(), stderr=subprocess.DEVNULL)
-        return JOBS / (time.monotonic() - start)
+        return jobs / (time.monotonic() - start)
 
 
-def work_beanstalkd(parallel):
+def work_claimd(parallel):
+    return run_claimd(JOBS, "--parallel", str(parallel), "--", "/bin/true")
+
+
+def run_beanstalkd(jobs, parallel, *command):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -100,20 +129,23 @@ def work_beanstalkd(parallel):
                 break
             except ConnectionRefusedError:
                 time.sleep(0.05)
-        for _ in range(JOBS):
+        for _ in range(jobs):
             connection.sendall(b"put 0 0 600 3\r\njob\r\n")
             assert connection.recv(64).startswith(b"INSERTED")
         start = time.monotonic()
-        loops = [subprocess.Popen(["bash", "-c", LOOP, "loop", str(port)])
-                 for _ in range(parallel)]
+        loops = [subprocess.Popen([*command, str(port)]) for _ in range(parallel)]
         assert all(loop.wait() == 0 for loop in loops)
         seconds = time.monotonic() - start
         connection.sendall(b"stats\r\n")
         assert b"current-jobs-ready: 0\n" in connection.recv(4096)
-        return JOBS / seconds
+        return jobs / seconds
     finally:
         server.terminate()
         server.wait()
+
+
+def work_beanstalkd(parallel):
+    return run_beanstalkd(JOBS, parallel, "bash", "-c", LOOP, "loop")
 
 
 def work():
@@ -125,6 +157,31 @@ def work():
         ours, theirs = (statistics.median(rates[side]) for side in rates)
         print("work, %d at a time: claimd work %.0f jobs/s, shell loop of beanstalkd %.0f jobs/s, "
               "ratio %.2f" % (parallel, ours, theirs, ours / theirs), flush=True)
+
+
+# ---------------------------------------------------------------------------- keep
+
+
+def keep():
+    def kept(batch):
+        return run_claimd(KEPT_JOBS, "--keep", "--batch", str(batch), "--", sys.executable, "-c",
+                          KEPT_LOOP)
+
+    sides = {"a process for each job": lambda: work_claimd(1), "kept": lambda: kept(1),
+             "kept, batch 20": lambda: kept(20),
+             "beanstalkd": lambda: run_beanstalkd(KEPT_JOBS, 1, sys.executable, "-c", PYTHON_LOOP)}
+    rates = {name: [] for name in sides}
+    for _ in range(ROUNDS):
+        for name, side in sides.items():
+            rates[name].append(side())
+    for name in ("kept", "kept, batch 20"):
+        print("%s: %.0f jobs/s" % (name, statistics.median(rates[name])), end="")
+        for other in ("a process for each job", "beanstalkd"):
+            ratios = [a / b for a, b in zip(rates[name], rates[other])]
+            print("; %s: %.0f jobs/s, ratio %.1f (%.1f to %.1f)"
+                  % (other, statistics.median(rates[other]), statistics.median(ratios),
+                     min(ratios), max(ratios)), end="")
+        print(flush=True)
 
 
 # ---------------------------------------------------------------------------- redrive
@@ -244,5 +301,5 @@ def top():
 
 if __name__ == "__main__":
     assert shutil.which("beanstalkd"), "scripts/packages install bench cluster"
-    for part in sys.argv[2:] or ("work", "redrive", "top"):
-        {"work": work, "redrive": redrive, "top": top}[part]()
+    for part in sys.argv[2:] or ("work", "keep", "redrive", "top"):
+        {"work": work, "keep": keep, "redrive": redrive, "top": top}[part]()

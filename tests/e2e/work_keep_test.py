@@ -482,15 +482,15 @@ class Promise(KeepCase):
             eventually(lambda: self.server.stats("q")[2] < left)
             runner.signal(signal.SIGKILL)
             runner.wait()
-            self.check(posted)
+            self.check(posted, runner)
         runner = self.keep(*options, command=command)
         self.assert_counts(0, 0, 0)
         runner.signal()
         self.assertEqual(runner.wait(), 0)
-        self.check(posted)
+        self.check(posted, runner)
 
-    def check(self, posted):
-        """Each message that is not there was noted."""
+    def check(self, posted, runner):
+        """Each message that was deleted was noted before."""
         there, marker = set(), "?limit=20&echo=true&include_claimed=true&include_delayed=true"
         while marker:
             page = self.fetch("GET", QUEUE + "/messages" + marker)
@@ -499,7 +499,9 @@ class Promise(KeepCase):
             marker = "?" + link.partition("?")[2] if link else ""
         with open(self.path("noted"), encoding="utf-8") as f:
             noted = {line.strip() for line in f}
-        self.assertEqual(set(posted) - there - noted, set())
+        for message in set(posted) - there - noted:
+            response = self.server.fetch("GET", QUEUE + "/messages/" + message)
+            self.fail((message, response, [line for line in runner.err.lines if message in line]))
 
 
 if __name__ == "__main__":
