@@ -7,8 +7,8 @@ FOLDER has the programs claimd and claimd-client. Parts:
 
     work      jobs per second of `claimd work` with /bin/true, against a shell loop of beanstalkd,
               one at a time and eight in parallel. The two take turns
-    keep      jobs per second of `claimd work --keep` with a Python worker, one and 20 messages at a
-              time, against a process for each job and a Python worker of beanstalkd. All take turns
+    keep      jobs per second of `claimd work --keep` with a Python worker, with --batch 1, 20 and
+              100, against a process for each job and a Python worker of beanstalkd. All take turns
     redrive   messages that a redrive moves per second, in memory, with a journal and on Redis,
               and the requests that a client would need to move them itself
     top       processor time of a server with 10,000 queues, with and without `claimd top`
@@ -167,15 +167,15 @@ def keep():
         return run_claimd(KEPT_JOBS, "--keep", "--batch", str(batch), "--", sys.executable, "-c",
                           KEPT_LOOP)
 
-    sides = {"a process for each job": lambda: work_claimd(1), "kept": lambda: kept(1),
-             "kept, batch 20": lambda: kept(20),
+    sides = {"a process for each job": lambda: work_claimd(1), "--batch 1": lambda: kept(1),
+             "--batch 20": lambda: kept(20), "--batch 100": lambda: kept(100),
              "beanstalkd": lambda: run_beanstalkd(KEPT_JOBS, 1, sys.executable, "-c", PYTHON_LOOP)}
     rates = {name: [] for name in sides}
     for _ in range(ROUNDS):
         for name, side in sides.items():
             rates[name].append(side())
-    for name in ("kept", "kept, batch 20"):
-        print("%s: %.0f jobs/s" % (name, statistics.median(rates[name])), end="")
+    for name in ("--batch 1", "--batch 20", "--batch 100"):
+        print("keep, %s: %.0f jobs/s" % (name, statistics.median(rates[name])), end="")
         for other in ("a process for each job", "beanstalkd"):
             ratios = [a / b for a, b in zip(rates[name], rates[other])]
             print("; %s: %.0f jobs/s, ratio %.1f (%.1f to %.1f)"
