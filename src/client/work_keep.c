@@ -96,6 +96,8 @@ kept_start(struct runner *r, struct work_job *j)
             best = s;
     }
     slot_add(best, j); /* not more are claimed than fit into all slots */
+    /* Only a valid response, or the end of a process that has the line, changes this. */
+    j->outcome.kind = OUTCOME_RELEASE;
 }
 
 /* The job leaves its slot, and has ended. Its outcome is set. */
@@ -120,7 +122,6 @@ kept_stop(struct runner *r, struct work_job *j, int64_t kill_ms)
     struct work_slot *s = j->slot;
 
     if (!j->sent) {
-        j->outcome.kind = OUTCOME_RELEASE;
         kept_ended(r, j);
         return;
     }
@@ -220,10 +221,8 @@ static void
 command_is_broken(struct runner *r, struct work_slot *s, const char *why)
 {
     work_log("the command is broken: %s", why);
-    while (s->count > 0) {
-        s->jobs[0]->outcome.kind = OUTCOME_RELEASE;
+    while (s->count > 0)
         kept_ended(r, s->jobs[0]);
-    }
     runner_stop(r, COMMAND_UNAVAILABLE);
 }
 
@@ -271,9 +270,7 @@ slot_fail_jobs(struct runner *r, struct work_slot *s)
         if (s->process.report.lease_ended && j->stop == STOP_NONE)
             j->stop = STOP_LOST; /* even if a late response renewed the lease */
         a = attempt_of(r, j);
-        if (s->blameless && j->stop == STOP_NONE)
-            j->outcome.kind = OUTCOME_RELEASE; /* it ended because of another message */
-        else
+        if (!s->blameless || j->stop != STOP_NONE) /* else another message is the cause */
             outcome_of_kept(&j->outcome, &a, s->process.report.status, s->fault, text);
         kept_ended(r, j);
     }
