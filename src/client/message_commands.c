@@ -240,7 +240,9 @@ const struct command client_post = {
         {{"--ttl", "TIME",
           "Lifetime of the messages, such as 300 or 2h. Default: that of the queue"},
          {"--delay", "TIME",
-          "Time before a worker can claim them. Default: that of the queue"},
+          "Time before a worker can claim them. It must be shorter than the lifetime, "
+          "and "
+          "counts towards it. Default: that of the queue"},
          {"--key", "KEY",
           "Idempotency-Key, 8 to 128 characters: if the same command runs again with the "
           "same key, the server posts nothing twice. A second request of the command has "

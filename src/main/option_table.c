@@ -188,7 +188,9 @@ const struct option options[] = {
     LIMIT(0, default_message_delay, 0, YEAR, "SECONDS",
           "Delay of a message that is posted without one. A delayed message cannot be "
           "claimed."),
-    LIMIT(0, max_message_delay, 0, YEAR, "SECONDS", "Maximum delay of a message."),
+    LIMIT(0, max_message_delay, 0, YEAR, "SECONDS",
+          "Maximum delay of a message. The delay must be shorter than the TTL of the "
+          "message. Both count from the post."),
     LIMIT(0, max_release_delay, 0, YEAR, "SECONDS",
           "Maximum delay of a message that a worker releases."),
     LIMIT(COMMON, dead_letter_ttl, 0, YEAR, "SECONDS",

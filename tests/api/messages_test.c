@@ -49,7 +49,7 @@ API_TEST(a_post_with_one_invalid_message_stores_nothing)
         {"POST", MSG, "[{\"body\":1}]", 400, BAD_VALUE},
         {"POST", MSG, "{\"messages\":[{\"body\":1},{\"body\":2,\"ttl\":59}]}", 400,
          BAD_VALUE},
-        {"POST", MSG, "{\"messages\":[{\"body\":1,\"delay\":901}]}", 400, BAD_VALUE},
+        {"POST", MSG, "{\"messages\":[{\"body\":1,\"delay\":43201}]}", 400, BAD_VALUE},
         {"GET", "/v2/queues", NULL, 200, NULL},
     };
 
@@ -151,6 +151,10 @@ API_TEST(a_delay_that_outlasts_the_ttl_is_refused_with_both_numbers)
          "messages[0] would expire before a worker can claim it. Its delay of 120 "
          "seconds "
          "is not shorter than its TTL of 120 seconds (_default_message_ttl)"},
+        {"{\"body\":1,\"delay\":43200}",
+         "messages[0] would expire before a worker can claim it. Its delay of 43200 "
+         "seconds "
+         "is not shorter than its TTL of 120 seconds (_default_message_ttl)"},
     };
 
     ck_api(f, "PUT", "/v2/queues/q",
@@ -162,6 +166,8 @@ API_TEST(a_delay_that_outlasts_the_ttl_is_refused_with_both_numbers)
     }
     ck_api(f, "POST", MSG, "{\"messages\":[{\"body\":1,\"ttl\":60,\"delay\":59}]}", 201,
            NULL);
+    ck_api(f, "POST", MSG, "{\"messages\":[{\"body\":1,\"ttl\":43201,\"delay\":43200}]}",
+           201, NULL);
     /* Versions 1.1 and 1 have no delay. */
     ck_api(f, "POST", "/v1.1/queues/q/messages",
            "{\"messages\":[{\"body\":1,\"ttl\":60,\"delay\":60}]}", 201, NULL);

@@ -164,8 +164,12 @@ API_TEST(the_default_delay_is_shorter_than_the_default_ttl)
         {"PATCH", "/v2/queues/q", "[" SET("delay", "61") "]", 400, BB},
         {"PATCH", "/v2/queues/q", "[" SET("delay", "62") "," SET("ttl", "63") "]", 200,
          NULL},
-        {"PATCH", "/v2/queues/q", "[" SET("ttl", "null") "," SET("delay", "900") "]", 200,
-         NULL},
+        {"PATCH", "/v2/queues/q", "[" SET("ttl", "null") "," SET("delay", "3599") "]",
+         200, NULL},
+        {"PATCH", "/v2/queues/q", "[" SET("delay", "43200") "]", 400, BB},
+        {"PUT", "/v2/queues/late", "{\"_default_message_delay\":43200}", 400, BV},
+        {"PUT", "/v2/queues/late",
+         "{\"_default_message_ttl\":43201,\"_default_message_delay\":43200}", 201, NULL},
     };
 #undef SET
 

@@ -65,10 +65,10 @@ class Commands(PageCase):
         self.assertEqual(len(blocks), 9)
         out, err = self.bash("".join(blocks))
         self.assertEqual(err, "")
-        # 13 posted, two claimed, one deleted, one delayed, and the dead letter is back.
+        # 13 posted to it, two claimed, one deleted, one delayed, and the dead letter is back.
         self.assertEqual(self.counts("jobs"), (10, 1, 2))
         self.assertEqual(self.counts("jobs-dead"), (0, 0, 0))
-        self.assertEqual(len(re.findall("^[0-9a-f]{24}$", out, re.M)), 13)
+        self.assertEqual(len(re.findall("^[0-9a-f]{24}$", out, re.M)), 14)
         for text in ("1 message would move, 0 remain", "1 message moved, 0 remain",
                      "0 messages of jobs-dead would be deleted", "CLAIMD OK", "no database",
                      'mail: _max_claim_count=5 _dead_letter_queue="mail-dead" team="blue" ',

@@ -50,10 +50,13 @@ def filled(path, **values):
 
 class Case(unittest.TestCase):
     options = ()
+    # Longer than the longest delay. No schema can say that a delay is shorter than the TTL.
+    message_ttl = 86400
 
     @classmethod
     def setUpClass(cls):
         cls.server = Daemon(CLAIMD, "--log-level=error",
+                            "--default-message-ttl=%d" % cls.message_ttl,
                             "--signing-keys=" + cls.key_file("k" * 32),
                             "--encryption-keys=" + cls.key_file("0f" * 32), *cls.options)
         cls.connection = cls.server.connect()
@@ -330,6 +333,7 @@ class Limits(Walk, Case):
                "--max-length-client-id=40", "--max-messages-post-size=5000",
                "--enable-v1=false", "--enable-v1-1=false", "--admin-mode",
                "--enable-checksum")
+    message_ttl = 3600
 
     def test_a_page_has_the_default_length(self):
         for name in "abcdefgh":

@@ -36,7 +36,7 @@ enum subscriber_type {
     X(min_message_ttl, 60)                                                               \
     X(max_message_ttl, 1209600)                                                          \
     X(default_message_delay, 0)                                                          \
-    X(max_message_delay, 900)                                                            \
+    X(max_message_delay, 43200)                                                          \
     X(max_release_delay, 43200)                                                          \
     X(dead_letter_ttl, 1209600) /* minimum */                                            \
     X(default_claim_ttl, 300)                                                            \

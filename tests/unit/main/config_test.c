@@ -147,7 +147,7 @@ START_TEST(an_empty_configuration_has_the_default_limits)
         .dead_letter_ttl = 1209600,
         .idempotency_window = 600,
         .max_wait = 45,
-        .max_message_delay = 900,
+        .max_message_delay = 43200,
         .max_release_delay = 43200,
         .default_claim_ttl = 300,
         .min_claim_ttl = 60,

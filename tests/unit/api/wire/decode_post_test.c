@@ -110,8 +110,8 @@ START_TEST(bounds_of_ttl_and_delay)
     ck_assert_int_eq(message("\"body\":1,\"ttl\":9223372036854775807"), ST_BAD_VALUE);
     ck_assert_int_eq(message("\"body\":1,\"delay\":0"), ST_OK);
     check_draft(0, "1", STORE_UNSET, 0);
-    ck_assert_int_eq(message("\"body\":1,\"delay\":900"), ST_OK);
-    ck_assert_int_eq(message("\"body\":1,\"delay\":901"), ST_BAD_VALUE);
+    ck_assert_int_eq(message("\"body\":1,\"delay\":43200"), ST_OK);
+    ck_assert_int_eq(message("\"body\":1,\"delay\":43201"), ST_BAD_VALUE);
     ck_assert_int_eq(message("\"body\":1,\"delay\":-1"), ST_BAD_VALUE);
 }
 
@@ -235,8 +235,8 @@ START_TEST(a_refusal_names_message_and_member)
     expect_reason(POST_V2, "{\"messages\":[{\"body\":1,\"ttl\":true}]}",
                   "messages[0].ttl is true. It must be an integer between 60 and 1209600 "
                   "(min_message_ttl, max_message_ttl)");
-    expect_reason(POST_V2, "{\"messages\":[{\"body\":1,\"delay\":901}]}",
-                  "messages[0].delay is 901. It must be an integer between 0 and 900 "
+    expect_reason(POST_V2, "{\"messages\":[{\"body\":1,\"delay\":43201}]}",
+                  "messages[0].delay is 43201. It must be an integer between 0 and 43200 "
                   "(max_message_delay)");
     expect_reason(POST_V2, "{\"messages\":[" FINE ",{\"ttl\":60}]}",
                   "messages[1].body is missing");

@@ -149,7 +149,7 @@ START_TEST(reserved_integers_have_bounds)
         long long min, max;
     } members[] = {{"_max_messages_post_size", 1, 262144},
                    {"_default_message_ttl", 60, 1209600},
-                   {"_default_message_delay", 0, 900},
+                   {"_default_message_delay", 0, 43200},
                    {"_dead_letter_queue_messages_ttl", 60, 1209600},
                    {"_default_claim_ttl", 60, 43200},
                    {"_default_claim_grace", 60, 43200},
@@ -254,8 +254,8 @@ START_TEST(a_refusal_names_the_member_and_the_option)
         "_default_message_ttl is \"60\". It must be an integer between 60 and 1209600 "
         "(min_message_ttl, max_message_ttl)");
     expect_reason(
-        "{\"_default_message_delay\":901}",
-        "_default_message_delay is 901. It must be an integer between 0 and 900 "
+        "{\"_default_message_delay\":43201}",
+        "_default_message_delay is 43201. It must be an integer between 0 and 43200 "
         "(max_message_delay)");
     expect_reason("{\"_max_claim_count\":0}",
                   "_max_claim_count is 0. It must be an integer of at least 1");
