@@ -5,7 +5,7 @@ import {Chart} from './charts.js';
 import {act, actionButton, errorText, h, lead, say, section, text, update} from './dom.js';
 import {age, bytes, clock, count, duration, NONE, plural} from './format.js';
 import {MessageList, searchForm} from './messages.js';
-import {CLAIM_TOO_OLD, deadHref, messageHref, pausedText, READY_TOO_OLD} from './queues.js';
+import {claimTooOld, deadHref, messageHref, pausedText, readyTooOld} from './queues.js';
 
 const CLAIMS_SHOWN = 50;
 const ROWS = 100;
@@ -179,9 +179,9 @@ function summary(row, metadata) {
   const tile = (label, value, warn) => h('div', {class: warn ? 'tile warn' : 'tile'},
     h('dt', {}, label), h('dd', {}, value));
   return [tile('Ready', count(row.ready)),
-    tile('Oldest waits', age(row.oldest_ready_age), row.oldest_ready_age > READY_TOO_OLD),
+    tile('Oldest waits', age(row.oldest_ready_age), readyTooOld(row)),
     tile('Claimed', count(row.claimed)),
-    tile('Oldest claim', age(row.oldest_claim_age), row.oldest_claim_age > CLAIM_TOO_OLD),
+    tile('Oldest claim', age(row.oldest_claim_age), claimTooOld(row)),
     tile('Delayed', count(row.delayed)), tile('Workers waiting', count(row.waiters)),
     row.dead_letters ? tile('Dead letters here', count(row.dead_letters)) : null];
 }

@@ -5,9 +5,9 @@ import {errorText, h, lead, say, Table, text, update} from './dom.js';
 import {age, count, duration, NONE, perMinute, plural, visible} from './format.js';
 
 // The thresholds of the alerts ClaimdOldestMessageTooOld and ClaimdOldestClaimTooOld.
-export const READY_TOO_OLD = 1800;
+const READY_TOO_OLD = 1800;
 const STANDS_STILL = 300;
-export const CLAIM_TOO_OLD = 3600;
+const CLAIM_TOO_OLD = 3600;
 const MOST_ROWS = 200;
 const MOST_SUGGESTED = 200;
 
@@ -63,15 +63,13 @@ const columns = [
   {name: 'ready', title: 'Ready', sort: 'ready', cls: 'number', text: (row) => count(row.ready),
     hint: 'Messages that a worker can claim now'},
   {name: 'oldest_ready', title: 'Oldest waits', sort: 'oldest_ready', cls: 'number',
-    hint: 'Time since the oldest ready message was posted',
-    update: (cell, row) => warn(cell, age(row.oldest_ready_age),
-      row.oldest_ready_age > READY_TOO_OLD)},
+    hint: 'Time since the oldest ready message was posted, with its delay',
+    update: (cell, row) => warn(cell, age(row.oldest_ready_age), readyTooOld(row))},
   {name: 'claimed', title: 'Claimed', sort: 'claimed', cls: 'number',
     hint: 'Messages that workers hold', text: (row) => count(row.claimed)},
   {name: 'oldest_claim', title: 'Oldest claim', cls: 'number medium',
     hint: 'Time since the oldest claim was made',
-    update: (cell, row) => warn(cell, age(row.oldest_claim_age),
-      row.oldest_claim_age > CLAIM_TOO_OLD)},
+    update: (cell, row) => warn(cell, age(row.oldest_claim_age), claimTooOld(row))},
   {name: 'delayed', title: 'Delayed', cls: 'number wide', text: (row) => count(row.delayed),
     hint: 'Messages before the end of their delay'},
   {name: 'posted', title: 'In / min', cls: 'number wide', hint: 'Posts per minute',
@@ -92,6 +90,16 @@ function tile(label, hint) {
   return {value, element: h('div', {class: 'tile'}, h('dt', {title: hint}, label), value)};
 }
 
+// The age includes the delay of a message. So workers must also need that long for all ready messages.
+export function readyTooOld(row) {
+  return row.oldest_ready_age > READY_TOO_OLD &&
+    row.ready > READY_TOO_OLD * (row.rates?.delivered ?? 0);
+}
+
+export function claimTooOld(row) {
+  return row.oldest_claim_age > CLAIM_TOO_OLD;
+}
+
 // Messages wait, and no worker got one in the last minute.
 function standsStill(row) {
   return row.oldest_ready_age > STANDS_STILL && row.rates?.delivered === 0 && !row.paused.claims;
@@ -106,9 +114,9 @@ function attention(rows, totals) {
     const held = work.claimed ? `and workers hold ${plural(work.claimed, 'message')}.`
       : work.waiters ? `and ${plural(work.waiters, 'request')} of workers wait.`
       : 'and no worker holds a message of it or waits for one.';
-    const stuck = work.oldest_ready_age > READY_TOO_OLD || standsStill(work);
+    const stuck = readyTooOld(work) || standsStill(work);
     items.push(h('li', {class: stuck ? 'bad' : 'good'}, stuck ? 'Stuck: ' : 'Waits longest: ',
-      link(work), `. Its oldest ready message has waited ${duration(work.oldest_ready_age)}, `,
+      link(work), `. Its oldest ready message was posted ${duration(work.oldest_ready_age)} ago, `,
       held));
   }
   const paused = rows.filter((row) => pausedText(row.paused));

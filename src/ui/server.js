@@ -2,7 +2,7 @@
 import {caller, Live, may, usualProject, withQuery} from './api.js';
 import {errorText, facts, h, lead, say, text, update} from './dom.js';
 import {age, bytes, clock, count, duration, NONE, plural, shortSeconds} from './format.js';
-import {CLAIM_TOO_OLD, queueHref, READY_TOO_OLD} from './queues.js';
+import {claimTooOld, queueHref, readyTooOld} from './queues.js';
 
 const EVERY_MS = 5000;
 const QUEUES_EVERY_MS = 60000;
@@ -222,8 +222,8 @@ function notice(name, critical, what, todo) {
     h('strong', {}, what), ' ', todo, ' ', h('span', {class: 'note'}, name));
 }
 
-function oldQueues(rows, member, most, name, what, todo) {
-  const old = rows.filter((row) => row[member] > most);
+function oldQueues(rows, member, isTooOld, name, what, todo) {
+  const old = rows.filter(isTooOld);
   const links = old.slice(0, 5).flatMap((row, i) => [i ? ', ' : ' ',
     h('a', {href: queueHref(row.project, row.name)}, text(row.name)), ` (${age(row[member])})`]);
   return old.length === 0 ? [] : [notice(name, false, what,
@@ -232,9 +232,9 @@ function oldQueues(rows, member, most, name, what, todo) {
 
 // The rules about single queues, from the rows of the survey.
 function queueAlerts(rows) {
-  return [...oldQueues(rows, 'oldest_ready_age', READY_TOO_OLD, 'ClaimdOldestMessageTooOld',
+  return [...oldQueues(rows, 'oldest_ready_age', readyTooOld, 'ClaimdOldestMessageTooOld',
     'A message waits over 30 minutes for a worker.', 'Check that workers claim from the queue:'),
-  ...oldQueues(rows, 'oldest_claim_age', CLAIM_TOO_OLD, 'ClaimdOldestClaimTooOld',
+  ...oldQueues(rows, 'oldest_claim_age', claimTooOld, 'ClaimdOldestClaimTooOld',
     'A worker holds a claim for over an hour.', 'If it hangs, stop it or release its claim:')];
 }
 

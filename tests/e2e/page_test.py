@@ -57,6 +57,17 @@ class Views(PageCase):
         self.type("#filter-project", "none")
         self.until(lambda: self.cell("jobs-dead", "name") is None, "the project does nothing")
 
+    def test_a_delay_alone_is_no_warning(self):
+        """The age includes the delay. A warning needs more ready messages than workers claim in 30 minutes."""
+        self.open("#/queues")
+        for age, ready, rates, expected in ((43200, 3, {"delivered": 1}, False), (1800, 9, None, False),
+                                            (1801, 9, None, True), (1801, 9, {"delivered": 0}, True),
+                                            (43200, 1801, {"delivered": 1}, True)):
+            row = {"oldest_ready_age": age, "ready": ready, "rates": rates}
+            with self.subTest(row=row):
+                self.assertIs(self.js("return import('./queues.js').then((m) => m.readyTooOld(arguments[0]))",
+                                      row), expected)
+
     def test_queue(self):
         self.open(route("queue", "shop", "jobs"))
         self.until_text("#queue-title", "jobs")
