@@ -3,23 +3,16 @@
 /*
  * A year begins on the first of March here, so that a leap day is its last. Then months
  * have 31 30 31 30 31 days, twice, and the rest: 153 days for each five months. An era is
- * 400 years, after which all repeats (Howard Hinnant, chrono-Compatible Low-Level Date
- * Algorithms).
+ * 400 years, after which all repeats (Howard Hinnant, "chrono-Compatible Low-Level Date
+ * Algorithms").
  */
 enum { ERA_YEARS = 400, ERA_DAYS = 146097, DAYS_TO_1970 = 719468 }; /* from 0000-03-01 */
-
-/* Division that rounds down. The divisor is positive. */
-static inline int64_t
-floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
 
 int64_t
 calendar_day(int64_t year, int month, int day)
 {
     const int64_t y = month > 2 ? year : year - 1;
-    const int64_t era = floor_div(y, ERA_YEARS);
+    const int64_t era = calendar_floor(y, ERA_YEARS);
     const int64_t of_era = y - era * ERA_YEARS;
     const int64_t from_march = month > 2 ? month - 3 : month + 9;
     const int64_t of_year = (153 * from_march + 2) / 5 + day - 1;
@@ -32,7 +25,7 @@ struct date
 calendar_date(int64_t day)
 {
     const int64_t from_0000 = day + DAYS_TO_1970;
-    const int64_t era = floor_div(from_0000, ERA_DAYS);
+    const int64_t era = calendar_floor(from_0000, ERA_DAYS);
     const int64_t of_era = from_0000 - era * ERA_DAYS;
     const int64_t y =
         (of_era - of_era / 1460 + of_era / 36524 - of_era / (ERA_DAYS - 1)) / 365;
@@ -50,11 +43,11 @@ calendar_weekday(int64_t day)
 {
     const int64_t from_sunday = day + 4; /* 1970-01-01 was a Thursday */
 
-    return (int)(from_sunday - floor_div(from_sunday, 7) * 7);
+    return (int)(from_sunday - calendar_floor(from_sunday, 7) * 7);
 }
 
-bool
-calendar_is_leap(int64_t year)
+static bool
+is_leap(int64_t year)
 {
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
@@ -64,17 +57,17 @@ calendar_month_days(int64_t year, int month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
-    return days[month - 1] + (month == 2 && calendar_is_leap(year));
+    return days[month - 1] + (month == 2 && is_leap(year));
 }
 
 int64_t
 calendar_wall_day(int64_t wall)
 {
-    return floor_div(wall, SECONDS_OF_DAY);
+    return calendar_floor(wall, SECONDS_OF_DAY);
 }
 
 int64_t
 calendar_wall_second(int64_t wall)
 {
-    return wall - floor_div(wall, SECONDS_OF_DAY) * SECONDS_OF_DAY;
+    return wall - calendar_floor(wall, SECONDS_OF_DAY) * SECONDS_OF_DAY;
 }

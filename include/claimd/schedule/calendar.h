@@ -23,6 +23,13 @@ enum { SECONDS_OF_DAY = 86400, SECONDS_OF_HOUR = 3600, SECONDS_OF_MINUTE = 60 };
 /* 0001-01-01T00:00:00, the first one. */
 #define CALENDAR_FIRST INT64_C(-62135596800)
 
+/* The quotient, rounded down. The divisor is positive. */
+static inline int64_t
+calendar_floor(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
 struct date {
     int64_t year;
     int month; /* 1 to 12 */
@@ -37,8 +44,6 @@ struct date calendar_date(int64_t day);
 
 /* 0 (Sunday) to 6. */
 int calendar_weekday(int64_t day);
-
-bool calendar_is_leap(int64_t year);
 
 /* 28 to 31. */
 int calendar_month_days(int64_t year, int month);

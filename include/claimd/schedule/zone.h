@@ -9,8 +9,8 @@
  *     backward  a fold: the clock shows some times twice (03:00 -> 02:00)
  *
  *   Input    untrusted: a damaged file is an error
- *   Cost     O(log transitions) a call, and O(1) behind the last transition
- *   Memory   about 10 bytes for each transition, 2 KB for most zones
+ *   Cost     O(log changes) a call, and O(1) behind the last change
+ *   Memory   16 bytes for each change, 2 KB for most zones
  *   Threads  any. A zone never changes
  *   Owner    counted references. NULL is UTC wherever a function reads a zone
  */
@@ -21,6 +21,7 @@
 #include "claimd/base/mem.h"
 #include "claimd/json/reason.h"
 #include "claimd/schedule/calendar.h"
+#include "claimd/schedule/zone_span.h"
 
 struct zone; /* opaque */
 
@@ -35,13 +36,13 @@ enum { ZONE_OFFSET_MOST = 26 * SECONDS_OF_HOUR };
 
 /*
  * Checks the form of a name: 1 to ZONE_NAME_MOST characters of A-Z a-z 0-9 _ + - and /,
- * with no empty part and no "-" in front. So a name never leaves the directory. Not the
- * existence. ST_BAD_VALUE.
+ * with no empty part and no "-" in front of one. So a name never leaves its directory.
+ * Does not check that the zone exists. ST_BAD_VALUE.
  */
 enum status zone_check_name(struct bytes name, struct reason *why);
 
 /* Reads the text of a TZif file of version 2 or later. *out is owned. ST_BAD_VALUE: it
- * is no such file, is damaged or counts leap seconds. ST_NO_MEMORY. */
+ * is no such file, or counts leap seconds. ST_IO: it is damaged. ST_NO_MEMORY. */
 enum status
 zone_read(struct mem *mem, struct bytes file, struct zone **out, struct reason *why);
 
@@ -49,26 +50,19 @@ zone_read(struct mem *mem, struct bytes file, struct zone **out, struct reason *
 struct zone *zone_ref(struct zone *zone);
 void zone_unref(struct zone *zone);
 
-/* The time from `begin` to before `end` (UTC seconds), in which the offset is the same. */
-struct zone_span {
-    int64_t begin;  /* INT64_MIN: always */
-    int64_t end;    /* INT64_MAX: for ever */
-    int64_t offset; /* seconds that the wall clock is ahead of UTC */
-};
-
 /* The span of a UTC second. Its neighbor may have the same offset. */
 struct zone_span zone_span(const struct zone *zone, int64_t utc);
 
 /* Seconds that the wall clock is ahead of UTC. */
 int64_t zone_offset(const struct zone *zone, int64_t utc);
 
-/* The wall time of a UTC second. */
+/* The wall time of a UTC second, for tests and to show times. */
 int64_t zone_wall(const struct zone *zone, int64_t utc);
 
 /*
  * The UTC seconds at which the wall clock shows a wall time, in ascending order. Returns
- * their number: none in a gap, two in a fold, else one. (A damaged file may show a time
- * more often. The first ZONE_SHOWN_MOST count.)
+ * their number: none in a gap, two in a fold, else one. If a file makes it more than
+ * ZONE_SHOWN_MOST, the first ones count. For tests.
  */
 unsigned
 zone_moments(const struct zone *zone, int64_t wall, int64_t moments[ZONE_SHOWN_MOST]);

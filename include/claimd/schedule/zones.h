@@ -36,19 +36,13 @@ void zones_close(struct zones *zones);
  * Finds a zone by its name, such as Europe/Berlin. *out is a reference: zone_unref() it.
  * UTC and Etc/UTC need no file.
  *
- *   ST_BAD_VALUE  the name is malformed or unknown. The reason names a near one
+ *   ST_BAD_VALUE  the name is malformed or unknown (the reason has a near one, of
+ *                 tzdata.zi or else of the files), or its file is no zone or too large
  *   ST_IO         no directory (the reason says to install tzdata), or a file that cannot
  *                 be read or is damaged
  *   ST_NO_MEMORY
  */
 enum status zones_get(struct zones *zones, struct bytes name, int64_t now_ms,
                       struct zone **out, struct reason *why);
-
-/*
- * Writes the existing name that is most like this one. False: none is near. The names are
- * those of tzdata.zi in the directory, or its files if there is no tzdata.zi.
- */
-bool zones_nearest(const struct zones *zones, struct bytes name,
-                   char near[ZONE_NAME_MOST + 1]);
 
 #endif
