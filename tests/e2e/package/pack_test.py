@@ -333,6 +333,8 @@ class Pack(unittest.TestCase):
         self.assertNotIn("hiredis", output)
         self.assertTrue(os.path.isfile(root + "/usr/libexec/claimd/libcurl-gnutls.so.4"))
         self.assertTrue(os.path.getsize(root + "/etc/ssl/certs/ca-certificates.crt") > 100000)
+        self.assertTrue(os.path.isfile(root + "/usr/share/zoneinfo/Europe/Berlin"))
+        self.assertTrue(os.path.isfile(root + "/usr/share/zoneinfo/tzdata.zi"))
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, for chroot")
     def test_image_started_as_the_page_says_refuses_a_revoked_token(self):
