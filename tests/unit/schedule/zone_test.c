@@ -8,6 +8,7 @@
 #include "support/check_main.h"
 #include "support/due.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -62,8 +63,10 @@ add_block(struct buf *b, const struct file *f, int time_size)
         add_number(b, 0, 2);
     }
     buf_add(b, "LMT", 4);
-    for (uint32_t i = 0; time_size == 8 && i < f->leaps; i++)
-        add_number(b, 0, time_size + 4);
+    for (uint32_t i = 0; time_size == 8 && i < f->leaps; i++) {
+        add_number(b, 0, time_size);
+        add_number(b, 0, 4);
+    }
 }
 
 static void
@@ -654,9 +657,45 @@ FOLDER_TEST(a_zone_outlives_its_file_and_a_damaged_one)
     folder_run(f, "rm Here");
     ck_assert_int_eq(folder_get(f, "Here", 2 * HOUR_MS), ST_OK);
     ck_assert_int_eq(zone_offset(f->zone, 0), 18000);
-    folder_write_rule(f, "Here", "ABC-7");
+    folder_write_rule(f, "Here",
+                      "ABC-10"); /* of another size: the inode may be the same */
     ck_assert_int_eq(folder_get(f, "Here", 3 * HOUR_MS), ST_OK);
-    ck_assert_int_eq(zone_offset(f->zone, 0), 25200);
+    ck_assert_int_eq(zone_offset(f->zone, 0), 36000);
+}
+
+static void *
+get_often(void *argument)
+{
+    struct folder *f = argument;
+    struct reason why;
+    struct zone *zone;
+
+    /* The clock goes back and forth, so that each look may read the file. */
+    for (int64_t i = 0; i < 200; i++) {
+        ck_assert_int_eq(
+            zones_get(f->zones, bytes_str("Here"), i * 7 % 5 * HOUR_MS, &zone, &why),
+            ST_OK);
+        ck_assert_int_eq(zone_offset(zone, 0) % 3600, 0);
+        zone_unref(zone);
+    }
+    return NULL;
+}
+
+FOLDER_TEST(threads_share_zones_during_updates)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+
+    folder_write_rule(f, "Here", "ABC-1");
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, get_often, f), 0);
+    for (int i = 0; i < 20; i++)
+        folder_write_rule(f, "Here", i % 2 == 0 ? "ABC-2" : "ABC-3");
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    folder_write_rule(f, "Here", "ABC-10");
+    ck_assert_int_eq(folder_get(f, "Here", 9 * HOUR_MS), ST_OK);
+    ck_assert_int_eq(zone_offset(f->zone, 0), 36000);
 }
 
 FOLDER_TEST(many_zones_are_kept_apart)
