@@ -6,7 +6,7 @@
 # cmake -DSOURCE=DIR -DOUT=FILE -P lua.cmake
 
 # Each behind what it uses.
-set(libs queue messages keys outbox dead_letters finish subscriptions post)
+set(libs queue details messages keys outbox dead_letters finish subscriptions post)
 
 set(library "")
 foreach(lib ${libs})

@@ -11,6 +11,7 @@ backlog_new(struct mem *mem, struct tally *tally)
         return NULL;
     b->tally = tally;
     hashmap_init(&b->originals, mem);
+    hashmap_init(&b->unique, mem);
     return b;
 }
 
@@ -39,8 +40,9 @@ void
 backlog_free(struct mem *mem, struct backlog *b)
 {
     ENSURE(b->messages.live == 0 && b->claims.live == 0 && b->originals.count == 0 &&
-           b->runs.live == 0);
+           b->unique.count == 0 && b->runs.live == 0);
     hashmap_fini(&b->originals);
+    hashmap_fini(&b->unique);
     mem_free(mem, b);
 }
 
@@ -194,6 +196,41 @@ count_dead_letter(struct backlog *b, const struct message *m, size_t times)
     b->tally->dead_letters += times;
 }
 
+/* The message, which has an `extra`, does not hold a key any more. */
+static void
+free_key(struct backlog *b, struct message *m)
+{
+    if (!m->extra->holds_key)
+        return;
+    hashmap_remove(&b->unique, &m->extra->key_node);
+    m->extra->holds_key = false;
+}
+
+/* Takes the key and the original id of a message out of the tables. Out of line: few
+ * messages have either. */
+static void __attribute__((noinline)) remove_extra(struct backlog *b, struct message *m)
+{
+    free_key(b, m);
+    if (!m->extra->has_id)
+        return;
+    hashmap_remove(&b->originals, &m->extra->node);
+    count_dead_letter(b, m, SIZE_MAX);
+}
+
+/* Frees a key that was held until the first claim. */
+static void __attribute__((noinline))
+free_key_of_claimed(struct backlog *b, struct message *m)
+{
+    struct details *claimed =
+        m->extra->details == NULL ? NULL : m->extra->details->claimed;
+
+    if (claimed == NULL)
+        return;
+    free_key(b, m);
+    m->extra->details->claimed = NULL;
+    message_set_details(b->unique.mem, m, claimed);
+}
+
 void
 backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 {
@@ -207,10 +244,8 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
     b->sealed -= store_is_sealed(message_body(m));
     if (m->claim != NULL)
         uncount_claimed(b);
-    if (message_has_original(m)) {
-        hashmap_remove(&b->originals, &m->extra->node);
-        count_dead_letter(b, m, SIZE_MAX);
-    }
+    if (m->extra != NULL)
+        remove_extra(b, m);
     m->claim = NULL;
     m->backlog = NULL;
 }
@@ -220,6 +255,8 @@ backlog_claim_message(struct backlog *b, struct message *m, struct claim *c)
 {
     ENSURE(m->backlog == b && m->claim == NULL && !m->delayed);
     mark_changed(b, m->seq);
+    if (m->extra != NULL)
+        free_key_of_claimed(b, m);
     m->claim = c;
     b->claimed++;
     b->tally->claimed++;
@@ -298,8 +335,40 @@ backlog_set_details(struct backlog *b, struct mem *mem, struct message *m,
     ENSURE(m->backlog == b);
     mark_changed(b, m->seq);
     count_dead_letter(b, m, SIZE_MAX);
+    free_key(b, m);
     message_set_details(mem, m, details);
     count_dead_letter(b, m, 1);
+}
+
+static bool
+holds_this_key(const struct hashnode *node, const void *key)
+{
+    const struct extra *e = container_of(node, const struct extra, key_node);
+
+    return bytes_equal(e->details->view.unique.key, *(const struct bytes *)key);
+}
+
+struct message *
+backlog_find_key(const struct backlog *b, struct bytes key, uint64_t hash)
+{
+    struct hashnode *node = hashmap_find(&b->unique, hash, holds_this_key, &key);
+
+    return node == NULL ? NULL : container_of(node, struct extra, key_node)->message;
+}
+
+void
+backlog_hold_key(struct backlog *b, struct message *m, uint64_t hash)
+{
+    struct message *other;
+
+    ENSURE(m->backlog == b && !m->extra->holds_key);
+    if (!store_holds_key(&m->extra->details->view))
+        return;
+    other = backlog_find_key(b, message_key(m), hash);
+    if (other != NULL)
+        free_key(b, other);
+    hashmap_insert(&b->unique, &m->extra->key_node, hash);
+    m->extra->holds_key = true;
 }
 
 static bool
@@ -332,12 +401,12 @@ bool
 backlog_audit(const struct backlog *b)
 {
     size_t live = 0, claimed = 0, original = 0, dead_letters = 0, sealed = 0;
-    size_t unloaded = 0;
+    size_t unloaded = 0, unique = 0;
     uint64_t seq = 0;
     struct message *m;
 
     if (!seqmap_audit(&b->messages) || !hashmap_audit(&b->originals) ||
-        !seqmap_audit(&b->claims) || b->claims.ready != 0 ||
+        !hashmap_audit(&b->unique) || !seqmap_audit(&b->claims) || b->claims.ready != 0 ||
         !runs_audit(b, &unloaded, &sealed))
         return false;
     while ((m = seqmap_next_live(&b->messages, &seq)) != NULL) {
@@ -353,6 +422,12 @@ backlog_audit(const struct backlog *b)
             return false;
         if (message_has_original(m) && backlog_find(b, 0, m->extra->id) != m)
             return false;
+        if (m->extra != NULL && m->extra->holds_key) {
+            unique++;
+            if (backlog_find_key(b, message_key(m), m->extra->key_node.hash) != m ||
+                !store_holds_key(&m->extra->details->view))
+                return false;
+        }
         live++;
         claimed += m->claim != NULL;
         original += message_has_original(m);
@@ -361,6 +436,7 @@ backlog_audit(const struct backlog *b)
         seq++;
     }
     return live == b->messages.live && claimed == b->claimed &&
-           original == b->originals.count && dead_letters == b->dead_letters &&
-           sealed == b->sealed && unloaded == b->unloaded;
+           original == b->originals.count && unique == b->unique.count &&
+           dead_letters == b->dead_letters && sealed == b->sealed &&
+           unloaded == b->unloaded;
 }

@@ -12,6 +12,7 @@
  *   - `claimed` counts the messages with a claim
  *   - a message has an original id exactly if it is in `originals` under that id
  *   - `dead_letters` counts the dead letters
+ *   - a message holds its key exactly if it is in `unique` under that key
  *   - a message is in `messages`, or unloaded in one of `runs`
  *
  *   Threads  the lock of the shard
@@ -63,6 +64,7 @@ struct backlog {
     size_t sealed;            /* messages with an encrypted body */
     uint64_t bytes;           /* of bodies */
     struct hashmap originals; /* ids from other queues -> struct extra */
+    struct hashmap unique;    /* keys -> struct extra of the messages that hold them */
     struct list reclaim_link; /* in the shard's reclaim list */
 };
 
@@ -91,7 +93,8 @@ void backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
  * updates the claim that held the message. */
 void backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m);
 
-/* Mark a ready message as held by c, a held one as ready, a delayed one as ready. */
+/* Mark a ready message as held by c, a held one as ready, a delayed one as ready. The
+ * first claim frees a key that was held until then. */
 void backlog_claim_message(struct backlog *b, struct message *m, struct claim *c);
 void backlog_release(struct backlog *b, struct message *m);
 void backlog_end_delay(struct backlog *b, struct message *m);
@@ -136,9 +139,20 @@ struct message *backlog_find(const struct backlog *b, uint32_t tag, struct ident
 void backlog_add_original(struct backlog *b, struct message *m);
 
 /* Replaces the details of a message of the backlog that has an `extra`. Takes over the
- * pin. */
+ * pin. It does not hold a key afterwards. */
 void backlog_set_details(struct backlog *b, struct mem *mem, struct message *m,
                          struct details *details);
+
+/*
+ * Lets a message hold the key of its details, if they have one that it may hold
+ * (store_holds_key()). hash: core_text_hash() of the key. Another holder, which has
+ * expired or is about to leave, loses it. The caller has reserved an entry of `unique`.
+ */
+void backlog_hold_key(struct backlog *b, struct message *m, uint64_t hash);
+
+/* The message that holds this key; NULL if there is none. */
+struct message *
+backlog_find_key(const struct backlog *b, struct bytes key, uint64_t hash);
 
 /* The run with this number; NULL: there is none. */
 static inline struct run *

@@ -350,7 +350,7 @@ details_bytes(const struct message *m)
 {
     const struct details *d = message_details(m);
 
-    return d == NULL ? 0 : d->view.reason.len + d->view.client.len + d->view.origin.len;
+    return d == NULL ? 0 : store_details_bytes(&d->view);
 }
 
 void

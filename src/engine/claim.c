@@ -166,6 +166,27 @@ claim_audit(const struct claim *c)
 }
 
 bool
+limits_claims(const struct queue *q)
+{
+    const struct store_settings *set = queue_settings(q);
+
+    return set->max_claim_count != STORE_UNSET && bytes_present(set->dead_letter);
+}
+
+bool
+is_exhausted(const struct queue *q, const struct message *m)
+{
+    return limits_claims(q) &&
+           (int64_t)m->claim_count >= queue_settings(q)->max_claim_count;
+}
+
+bool
+dies_with_claim(const struct claim *c, const struct message *m)
+{
+    return message_live(m, c->due.due_ms) && is_exhausted(c->backlog->queue, m);
+}
+
+bool
 claims_audit(const struct backlog *b)
 {
     const struct claim *c;

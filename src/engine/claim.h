@@ -93,6 +93,17 @@ struct claim *claim_find(const struct queue *q, struct bytes id, int64_t now_ms)
 size_t claims_mark(const struct queue *q, const struct bytes *ids, size_t count,
                    bool marked, int64_t now_ms);
 
+/* True if the queue dead-letters messages that were claimed too often. */
+bool limits_claims(const struct queue *q);
+
+/* True if m has been claimed as often as its queue allows, and the queue has a
+ * dead-letter queue. */
+bool is_exhausted(const struct queue *q, const struct message *m);
+
+/* True if m is a dead letter when its claim expires. One that expired before its claim is
+ * none. */
+bool dies_with_claim(const struct claim *c, const struct message *m);
+
 /* True if every invariant of a backlog's claims holds. */
 bool claims_audit(const struct backlog *b);
 

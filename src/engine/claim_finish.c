@@ -28,14 +28,17 @@
 #include "engine/dead_letter.h"
 #include "engine/keyed.h"
 #include "engine/post.h"
+#include "engine/unique.h"
 
 enum {
     SHARDS_MOST = STORE_FINISH_POSTS + 1, /* besides that of the claim's queue */
-    POST_CHANGES = 3,                     /* QUEUE, POST, numbers */
+    POST_CHANGES = 4,                     /* QUEUE, POST, DETAILS, numbers */
     OWN_CHANGES = 5,                      /* DELETE, RETRY, DETAILS, RENEW, KEY */
     NUMBER_BYTES = 8,                     /* of the result that a key keeps: */
     ID_BYTES = 12
 };
+
+#define NEW_BIT UINT32_C(0x80000000) /* of an id in that result: see write_result() */
 
 /* An item, with what it needs. */
 struct item {
@@ -111,6 +114,7 @@ finish_init(struct finish *f, struct engine *e, const struct store_op *op,
         f->items[i].request = &request->items[i];
     for (size_t i = 0; st == ST_OK && i < request->post_count; i++) {
         f->places[i] = *where;
+        f->places[i].kind = store_post_kind(where->kind);
         f->places[i].name = request->posts[i].queue;
         st = post_make_messages(mem, &request->posts[i].post, &f->messages[i]);
     }
@@ -191,7 +195,7 @@ static enum status
 lock_all(struct finish *f, struct engine *e, struct store_op *op,
          const struct store_queue *where)
 {
-    const struct shard *first = e->shards, *end = e->shards + e->shard_mask + 1;
+    const struct shard *first = e->shards, *end = e->shards + e->shard_count;
     struct shard *own = engine_shard(e, core_hash(&e->core, where)), *dead;
     struct store_queue target;
     int64_t now_ms;
@@ -251,7 +255,7 @@ unlock_all(struct finish *f, struct engine *e)
     for (size_t i = 0; i < f->other_count; i++)
         f->others[i]->group = NULL;
     f->from.shard->group = NULL;
-    unlock_others(f, e->shards, e->shards + e->shard_mask + 1);
+    unlock_others(f, e->shards, e->shards + e->shard_count);
     txn_end(&f->from);
 }
 
@@ -337,7 +341,7 @@ make_details(struct finish *f, size_t *count, size_t *bytes)
         if (item->details == NULL || message_ensure_extra(mem, item->message) != ST_OK)
             return ST_NO_MEMORY;
         ++*count;
-        *bytes += view.reason.len + view.client.len + view.origin.len;
+        *bytes += store_details_bytes(&view);
     }
     return ST_OK;
 }
@@ -368,15 +372,35 @@ nodes_of_posts(const struct finish *f, const struct shard *sh)
     size_t nodes = 0;
 
     for (size_t i = 0; i < f->reserved; i++)
-        if (f->posts[i].shard == sh)
+        if (f->posts[i].shard == sh && !f->request->posts[i].existing)
             nodes += post_nodes(f->posts[i].queue, &f->request->posts[i].post);
     return nodes;
+}
+
+/* True if the step deletes or dead-letters m. */
+static bool
+removes_message(const struct finish *f, const struct message *m)
+{
+    for (size_t i = 0; i < f->request->count; i++)
+        if (f->items[i].message == m)
+            return f->items[i].action != STORE_FINISH_RELEASE;
+    return false;
+}
+
+/* Returns the message with the key of the post, if one stays in the queue. */
+static const struct message *
+find_existing(const struct finish *f, const struct txn *t, const struct store_post *post)
+{
+    const struct message *m = t->queue_is_new ? NULL : post_existing(t, post);
+
+    return m == NULL || removes_message(f, m) ? NULL : m;
 }
 
 static enum status
 reserve_post(struct finish *f, size_t i)
 {
-    const struct store_finish_post *p = &f->request->posts[i];
+    struct store_finish_post *p = &f->request->posts[i];
+    const struct message *existing = NULL;
     struct engine *e = f->from.engine;
     struct txn *t = &f->posts[i];
     enum status st = ST_OK;
@@ -390,6 +414,14 @@ reserve_post(struct finish *f, size_t i)
     t->queue = shard_find(t->shard, t->where, t->hash);
     if (t->queue == NULL)
         st = p->post.create_queue ? txn_make_queue(t, NULL) : ST_NOT_FOUND;
+    if (st == ST_OK)
+        existing = find_existing(f, t, &p->post);
+    p->existing = existing != NULL;
+    if (existing != NULL) {
+        ident_write(&p->ids[0], message_ident(existing, t->queue->tag));
+        f->reserved++;
+        return ST_OK;
+    }
     if (st == ST_OK) /* one entry for each queue that the step may make */
         st = hashmap_reserve(&t->shard->queues, f->request->post_count + 1);
     if (st == ST_OK)
@@ -400,12 +432,12 @@ reserve_post(struct finish *f, size_t i)
     return st;
 }
 
-/* The post to this queue; NULL: there is none. */
+/* The post that adds to this queue; NULL: there is none. */
 static const struct txn *
 find_post(const struct finish *f, const struct store_queue *where)
 {
     for (size_t i = 0; i < f->reserved; i++)
-        if (store_queue_equal(&f->places[i], where))
+        if (!f->request->posts[i].existing && store_queue_equal(&f->places[i], where))
             return &f->posts[i];
     return NULL;
 }
@@ -483,6 +515,8 @@ undo_all(struct finish *f)
     while (f->reserved > 0) {
         struct txn *t = &f->posts[--f->reserved];
 
+        if (f->request->posts[f->reserved].existing)
+            continue;
         post_unreserve(t, &f->request->posts[f->reserved].post);
         if (t->queue_is_new)
             shard_discard(t->shard, t->queue);
@@ -499,6 +533,8 @@ commit_posts(struct finish *f)
         struct ident id = {f->posts[i].queue->tag, f->posts[i].queue->last_seq};
 
         p->pending = false;
+        if (p->existing)
+            continue;
         SOMETIMES_IF(f->posts[i].queue_is_new, FINISH_MAKES_QUEUE);
         post_commit(&f->posts[i], &p->post, &f->messages[i]);
         for (size_t k = 0; k < p->post.count; k++) {
@@ -508,6 +544,17 @@ commit_posts(struct finish *f)
     }
 }
 
+/* Replaces the details of a message, which goes on holding its key. */
+static void
+set_details(struct queue *q, struct message *m, struct details *details)
+{
+    const bool held = m->extra->holds_key;
+
+    backlog_set_details(q->backlog, q->shard->core->mem, m, details);
+    if (held)
+        unique_hold(q, m);
+}
+
 /* Gives a message back: delayed, then ready at its old place. The caller updates the
  * claim. */
 static void
@@ -515,20 +562,20 @@ release_message(struct finish *f, struct item *item)
 {
     const struct txn *t = &f->from;
     const struct core *core = t->shard->core;
-    const int64_t delay_s = item->request->delay_s;
+    const int64_t delay_s = item->request->delay_s, ready_ms = item->request->ready_ms;
     struct message *m = item->message;
     int64_t due_ms, most_ms;
 
     if (item->details != NULL)
-        backlog_set_details(m->backlog, core->mem, m, item->details);
+        set_details(t->queue, m, item->details);
     item->details = NULL;
     if (item->request->uncounted)
         m->claim_count -= m->claim_count > 0;
     backlog_release(m->backlog, m);
-    if (delay_s == 0)
+    if (ready_ms == 0 ? delay_s == 0 : ready_ms <= t->now_ms)
         return;
     backlog_delay(m->backlog, m);
-    due_ms = core_deadline_ms(core, t->now_ms, delay_s);
+    due_ms = ready_ms != 0 ? ready_ms : core_deadline_ms(core, t->now_ms, delay_s);
     most_ms = core_deadline_ms(core, t->now_ms, core->config.max_message_ttl_s);
     if (m->expires_ms < most_ms) {
         m->expires_ms += delay_s * 1000;
@@ -583,8 +630,11 @@ commit_own(struct finish *f)
     }
 }
 
-/* Writes what a key keeps: the number of the renewed claim, a byte for each item, the id
- * of the first message of each post. */
+/*
+ * Writes what a key keeps: the number of the renewed claim, a byte for each item, the id
+ * of the first message of each post. The first digit of an id is a letter, so its first
+ * bit is free to say that the message existed.
+ */
 static struct bytes
 write_result(struct finish *f)
 {
@@ -599,6 +649,8 @@ write_result(struct finish *f)
         struct ident id = {0, 0};
 
         (void)ident_read(store_id_bytes(&request->posts[i].ids[0]), &id);
+        if (request->posts[i].existing)
+            id.high &= ~NEW_BIT;
         memcpy(at, &id.high, sizeof(id.high));
         memcpy(at + sizeof(id.high), &id.low, sizeof(id.low));
         at += ID_BYTES;
@@ -627,6 +679,8 @@ read_result(struct store_finish *request, struct bytes result)
         memcpy(&id.high, at, sizeof(id.high));
         memcpy(&id.low, at + sizeof(id.high), sizeof(id.low));
         at += ID_BYTES;
+        p->existing = (id.high & NEW_BIT) == 0;
+        id.high |= NEW_BIT;
         p->pending = false;
         for (size_t k = 0; k < p->post.count; k++, id.low++)
             ident_write(&p->ids[k], id);

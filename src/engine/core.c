@@ -55,8 +55,12 @@ core_fini(struct core *core)
 uint64_t
 core_hash(const struct core *core, const struct store_queue *where)
 {
-    return hash_mix(hash_bytes(&core->key, where->name) * 3 +
-                    hash_bytes(&core->key, where->project) + (uint64_t)where->kind);
+    const uint64_t hash =
+        hash_mix(hash_bytes(&core->key, where->name) * 3 +
+                 hash_bytes(&core->key, where->project) + (uint64_t)where->kind);
+
+    return where->kind == STORE_SCHEDULES ? hash | CORE_OF_SCHEDULES
+                                          : hash & ~CORE_OF_SCHEDULES;
 }
 
 uint32_t

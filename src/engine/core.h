@@ -30,7 +30,7 @@ struct core {
     struct mem *mem;                   /* borrowed */
     struct store_log *log;             /* borrowed; NULL: none */
     const struct store_sealer *sealer; /* borrowed; NULL: none */
-    struct hash_key key;               /* of queue addresses */
+    struct hash_key key;               /* of queue addresses and texts */
     struct directory directory;
     struct project_limits limits;
     struct metrics_slots metrics_slots;
@@ -48,8 +48,18 @@ struct core {
 enum status core_init(struct core *core, const struct engine_config *config);
 void core_fini(struct core *core);
 
+/* Set in the hash of exactly the queues of schedules. */
+#define CORE_OF_SCHEDULES (UINT64_C(1) << 63)
+
 /* Keyed hash of a queue's address. */
 uint64_t core_hash(const struct core *core, const struct store_queue *where);
+
+/* Keyed hash of a text that a client chooses. */
+static inline uint64_t
+core_text_hash(const struct core *core, struct bytes text)
+{
+    return hash_mix(hash_bytes(&core->key, text));
+}
 
 /* The tag of the next queue. */
 uint32_t core_next_tag(struct core *core);

@@ -39,21 +39,6 @@
  * run. */
 enum { MOVE_SLICES = 16 };
 
-bool
-limits_claims(const struct queue *q)
-{
-    const struct store_settings *set = queue_settings(q);
-
-    return set->max_claim_count != STORE_UNSET && bytes_present(set->dead_letter);
-}
-
-bool
-is_exhausted(const struct queue *q, const struct message *m)
-{
-    return limits_claims(q) &&
-           (int64_t)m->claim_count >= queue_settings(q)->max_claim_count;
-}
-
 /* -------------------------------------------------------------- claims that meet one */
 
 /* Finds the first dead letter of the first `count` messages that t may take. Returns the
@@ -207,13 +192,6 @@ dead_letters_move(struct store *s, struct store_op *op, const struct store_queue
 }
 
 /* ---------------------------------------------------------------- claims that expire */
-
-/* A message that expired before its claim is no dead letter. */
-static bool
-dies_with_claim(const struct claim *c, const struct message *m)
-{
-    return message_live(m, c->due.due_ms) && is_exhausted(c->backlog->queue, m);
-}
 
 /* The queue to which messages of the claim's queue go. */
 static struct store_queue

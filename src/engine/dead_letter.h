@@ -25,11 +25,4 @@ size_t count_before_dead_letter(const struct txn *t, size_t count);
 enum status dead_letters_move(struct store *s, struct store_op *op,
                               const struct store_queue *where, size_t limit, bool *moved);
 
-/* True if the queue dead-letters messages that were claimed too often. */
-bool limits_claims(const struct queue *q);
-
-/* True if m has been claimed as often as its queue allows, and the queue has a
- * dead-letter queue. */
-bool is_exhausted(const struct queue *q, const struct message *m);
-
 #endif

@@ -34,7 +34,8 @@ directory_init(struct directory *d, struct mem *mem, struct hash_key key)
 void
 directory_fini(struct directory *d)
 {
-    ENSURE(d->projects[STORE_QUEUE].count == 0 && d->projects[STORE_TOPIC].count == 0);
+    for (size_t kind = 0; kind < STORE_KINDS; kind++)
+        ENSURE(d->projects[kind].count == 0);
     ENSURE(d->key_shares.count == 0 && d->keys == 0);
     lock_fini(&d->lock);
 }
@@ -332,12 +333,14 @@ bool
 directory_audit(struct directory *d, const struct directory_sum *expected)
 {
     struct directory_sum sum = {0};
+    uint64_t queues = 0;
     bool sound = true;
 
     lock_acquire(&d->lock);
-    for (size_t kind = 0; kind < 2; kind++) {
+    for (size_t kind = 0; kind < STORE_KINDS; kind++) {
         struct namenode *node = nameset_after(&d->projects[kind], BYTES_NONE);
 
+        queues += d->queues[kind];
         sound = sound && nameset_audit(&d->projects[kind]);
         for (; sound && node != NULL; node = nameset_next(node))
             sound = project_audit(container_of(node, struct project, node), &sum);
@@ -346,7 +349,7 @@ directory_audit(struct directory *d, const struct directory_sum *expected)
          node = nameset_next(node))
         sum.keys += container_of(node, struct key_share, node)->keys;
     sound = sound && nameset_audit(&d->key_shares) && d->keys == sum.keys &&
-            d->queues[STORE_QUEUE] + d->queues[STORE_TOPIC] == sum.queues;
+            queues == sum.queues;
     lock_release(&d->lock);
     return sound && sum.queues == expected->queues &&
            sum.messages == expected->messages && sum.bytes == expected->bytes &&

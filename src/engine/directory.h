@@ -25,10 +25,10 @@ struct directory {
     struct lock lock;
     struct mem *mem;
     struct hash_key key;
-    struct nameset projects[2]; /* by kind; owned */
-    uint64_t queues[2];         /* number of names, by kind */
-    struct nameset key_shares;  /* of projects with keys; owned */
-    uint64_t keys;              /* of all projects */
+    struct nameset projects[STORE_KINDS]; /* owned */
+    uint64_t queues[STORE_KINDS];         /* number of names */
+    struct nameset key_shares;            /* of projects with keys; owned */
+    uint64_t keys;                        /* of all projects */
 };
 
 struct project;

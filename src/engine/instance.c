@@ -16,7 +16,8 @@
 struct shard *
 engine_shard(const struct engine *e, uint64_t hash)
 {
-    return &e->shards[(hash >> 40) & e->shard_mask];
+    return &e->shards[(hash & CORE_OF_SCHEDULES) != 0 ? e->shard_mask + 1
+                                                      : (hash >> 40) & e->shard_mask];
 }
 
 enum status
@@ -65,7 +66,7 @@ engine_live(struct store *s, struct store_live *out)
     struct engine *e = engine_of(s);
 
     *out = (struct store_live){0};
-    for (size_t i = 0; i <= e->shard_mask; i++) {
+    for (size_t i = 0; i < e->shard_count; i++) {
         struct shard *sh = &e->shards[i];
 
         lock_acquire(&sh->lock);
@@ -103,7 +104,7 @@ housekeep_pay(struct engine *e, int64_t now_ms, size_t count, size_t bytes)
 
     if (atomic_load_explicit(&e->core.next_ms, memory_order_relaxed) > now_ms)
         return;
-    for (size_t i = 0; i <= e->shard_mask && budget > 0; i++) {
+    for (size_t i = 0; i < e->shard_count && budget > 0; i++) {
         struct shard *sh = &e->shards[i];
 
         if (atomic_load_explicit(&sh->next_ms, memory_order_relaxed) > now_ms)
@@ -120,7 +121,7 @@ engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 
     /* A deadline that is armed from here on lowers next_ms again, so none is lost. */
     atomic_store(&e->core.next_ms, WHEEL_NEVER);
-    for (size_t i = 0; i <= e->shard_mask; i++) {
+    for (size_t i = 0; i < e->shard_count; i++) {
         size_t budget = SIZE_MAX; /* each slice is bounded anyway */
 
         core_wake_at(&e->core, housekeep_shard(&e->shards[i], now_ms, &budget));
@@ -381,7 +382,7 @@ engine_audit(struct store *s)
     struct engine *e = engine_of(s);
     struct directory_sum sum = {0};
 
-    for (size_t i = 0; i <= e->shard_mask; i++)
+    for (size_t i = 0; i < e->shard_count; i++)
         if (!shard_audit(&e->shards[i], &sum))
             return false;
     return directory_audit(&e->core.directory, &sum);
@@ -427,7 +428,7 @@ engine_close(struct store *s)
 
     e->core.config.runs = NULL; /* the journal may be closed */
     engine_replay_drop(e);
-    close_shards(e, e->shard_mask + 1);
+    close_shards(e, e->shard_count);
 }
 
 #define ENGINE_OPERATION(name) .name = engine_##name,
@@ -439,7 +440,8 @@ static const struct store_state_vtable engine_state_ops = {
 enum status
 engine_open(const struct engine_config *config, struct store **out)
 {
-    size_t shards = config->shards, ready = 0;
+    const size_t shards = config->shards;
+    size_t ready = 0;
     struct engine *e;
     enum status st;
 
@@ -450,15 +452,16 @@ engine_open(const struct engine_config *config, struct store **out)
     e->store.vtable = &engine_ops;
     e->store.state = &engine_state_ops;
     e->shard_mask = shards - 1;
+    e->shard_count = shards + 1;
     st = core_init(&e->core, config);
     if (st != ST_OK) {
         mem_free(config->mem, e);
         return st;
     }
     engine_limit(&e->store, &config->project_limits);
-    e->shards = mem_calloc(config->mem, shards, sizeof(*e->shards));
+    e->shards = mem_calloc(config->mem, e->shard_count, sizeof(*e->shards));
     st = e->shards == NULL ? ST_NO_MEMORY : ST_OK;
-    while (st == ST_OK && ready < shards) {
+    while (st == ST_OK && ready < e->shard_count) {
         st = shard_init(&e->shards[ready], &e->core, config, config->seed + ready + 1);
         if (st == ST_OK)
             ready++;

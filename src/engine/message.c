@@ -103,11 +103,11 @@ copy_text(char **to, struct bytes text)
     return text.len > 0 ? bytes_copy_to(to, text) : BYTES_NONE;
 }
 
-struct details *
-details_new(struct mem *mem, const struct store_details *view)
+/* A copy of details without those after the first claim. */
+static struct details *
+copy_details(struct mem *mem, const struct store_details *view)
 {
-    struct details *d = mem_alloc(mem, sizeof(*d) + view->reason.len + view->client.len +
-                                           view->origin.len);
+    struct details *d = mem_alloc(mem, sizeof(*d) + store_details_bytes(view));
     char *to;
 
     if (d == NULL)
@@ -118,7 +118,24 @@ details_new(struct mem *mem, const struct store_details *view)
     d->view.reason = copy_text(&to, view->reason);
     d->view.client = copy_text(&to, view->client);
     d->view.origin = copy_text(&to, view->origin);
+    d->view.unique.key = copy_text(&to, view->unique.key);
     return d;
+}
+
+struct details *
+details_new(struct mem *mem, const struct store_details *view)
+{
+    struct details *d = copy_details(mem, view);
+    struct store_details claimed = *view;
+
+    if (d == NULL || view->unique.key.len == 0 || !view->unique.until_claimed)
+        return d;
+    claimed.unique = (struct store_unique){.key = BYTES_NONE};
+    d->claimed = copy_details(mem, &claimed);
+    if (d->claimed != NULL)
+        return d;
+    mem_free(mem, d);
+    return NULL;
 }
 
 void
@@ -127,8 +144,10 @@ details_unpin(struct mem *mem, struct details *d)
     uint32_t pins = atomic_fetch_sub_explicit(&d->pins, 1, memory_order_acq_rel);
 
     ENSURE(pins > 0);
-    if (pins == 1)
-        mem_free(mem, d);
+    if (pins != 1)
+        return;
+    mem_free(mem, d->claimed); /* which has no other pin */
+    mem_free(mem, d);
 }
 
 enum status
@@ -136,8 +155,10 @@ message_copy_details(struct mem *mem, struct message *m, const struct store_deta
 {
     struct details *d = details_new(mem, view);
 
-    if (d == NULL || message_ensure_extra(mem, m) != ST_OK) {
-        mem_free(mem, d);
+    if (d == NULL)
+        return ST_NO_MEMORY;
+    if (message_ensure_extra(mem, m) != ST_OK) {
+        details_unpin(mem, d);
         return ST_NO_MEMORY;
     }
     message_set_details(mem, m, d);

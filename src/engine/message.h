@@ -47,16 +47,20 @@ struct message {
 struct details {
     _Atomic uint32_t pins;
     struct store_details view; /* texts point behind this structure */
+    struct details *claimed;   /* owned: those after the first claim, which frees the key;
+                                * NULL: the same, or the claim has them already */
     char text[];
 };
 
 /* A few messages have this: an id from another queue, which they keep, and details. */
 struct extra {
-    struct hashnode node; /* with an original id: in its backlog's `originals` */
+    struct hashnode node;     /* with an original id: in its backlog's `originals` */
+    struct hashnode key_node; /* if holds_key: in its backlog's `unique` */
     struct message *message;
     struct details *details; /* owned pin; NULL: none */
     struct ident id;         /* the original id */
     bool has_id;
+    bool holds_key; /* that of its details, which no other message of the queue has */
 };
 
 /* Makes a message with one pin, with a copy of the checksum (NULL: without). The caller
@@ -97,8 +101,8 @@ details_of(const struct store_details *view)
 enum status message_copy_details(struct mem *mem, struct message *m,
                                  const struct store_details *view);
 
-/* Replaces the details of a message that has an `extra`; NULL: none. Takes over the
- * pin. */
+/* Replaces the details of a message that has an `extra` and holds no key; NULL: none.
+ * Takes over the pin. */
 void message_set_details(struct mem *mem, struct message *m, struct details *details);
 
 /* NULL: the message has none. */
@@ -106,6 +110,15 @@ static inline struct details *
 message_details(const struct message *m)
 {
     return m->extra == NULL ? NULL : m->extra->details;
+}
+
+/* The key of its details; empty: none. */
+static inline struct bytes
+message_key(const struct message *m)
+{
+    const struct details *d = message_details(m);
+
+    return d == NULL ? BYTES_NONE : d->view.unique.key;
 }
 
 static inline bool

@@ -7,6 +7,7 @@
 #include "engine/run_load.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
+#include "engine/unique.h"
 
 /* ---------------------------------------------------------------------- read */
 
@@ -148,6 +149,24 @@ engine_message_get(struct store *s, struct store_op *op, const struct store_queu
     if (st != ST_OK)
         store_batch_release(out);
     return st;
+}
+
+enum status
+engine_message_find(struct store *s, struct store_op *op, const struct store_queue *where,
+                    struct bytes key, struct store_batch *out)
+{
+    struct message *m;
+    struct txn t;
+    enum status st = batch_open(engine_of(s), 1, out);
+
+    if (st != ST_OK)
+        return st;
+    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* which cannot fail */
+    m = t.queue == NULL ? NULL : unique_find(t.queue, key, t.now_ms);
+    if (m != NULL)
+        batch_add(out, m, t.queue->tag, t.now_ms);
+    txn_end(&t);
+    return ST_OK;
 }
 
 /* ---------------------------------------------------------------------- remove */

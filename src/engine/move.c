@@ -2,6 +2,7 @@
 #include "claimd/base/sometimes.h"
 #include "engine/run_ops.h"
 #include "engine/subscription.h"
+#include "engine/unique.h"
 
 /* Bytes of bodies after which a move of messages, or of messages that must be encrypted,
  * has enough. */
@@ -193,7 +194,7 @@ move_seals_fini(struct move_seals *seals, const struct core *core)
 /* Makes what a message has in the target: an `extra`, and its details. One that goes back
  * has details, too, which say that it is no dead letter. */
 static enum status
-prepare_message(struct move *move, size_t i, size_t *bytes)
+prepare_message(struct move *move, size_t i, size_t *bytes, size_t *keys)
 {
     struct mem *mem = move->shard->core->mem;
     const struct message *m = move->messages[i];
@@ -216,7 +217,8 @@ prepare_message(struct move *move, size_t i, size_t *bytes)
         *one->extra = (struct extra){.has_id = false};
     }
     one->details = details_new(mem, &view);
-    *bytes += view.reason.len + view.client.len + view.origin.len;
+    *bytes += store_details_bytes(&view);
+    *keys += store_holds_key(&view);
     return one->details == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
@@ -256,17 +258,19 @@ enum status
 move_reserve(struct move *move, struct move_seals *seals)
 {
     enum status st = use_seals(seals, move);
-    size_t details_bytes = 0;
+    size_t details_bytes = 0, keys = 0;
 
     ENSURE(move->count > 0);
     lock_assert_held(&move->from->shard->lock);
     for (size_t i = 0; st == ST_OK && i < move->count; i++)
-        st = prepare_message(move, i, &details_bytes);
+        st = prepare_message(move, i, &details_bytes, &keys);
     if (st == ST_OK && feed_listens(move->target->feed))
         st = feed_stock(move->target->feed, move->shard->core->mem,
                         move->posted + move->count);
     if (st == ST_OK)
         st = hashmap_reserve(&move->target->backlog->originals, move->count);
+    if (st == ST_OK && keys > 0)
+        st = hashmap_reserve(&move->target->backlog->unique, keys);
     if (st == ST_OK)
         st = seqmap_pool_stock(&move->shard->pool, move_nodes(move) + move->spare);
     if (st == ST_OK && move->made)
@@ -384,6 +388,7 @@ move_message(struct move *move, size_t i)
         extend_dead_letter(move, m);
     backlog_add(target->backlog, &move->shard->pool, m);
     backlog_add_original(target->backlog, m);
+    unique_hold(target, m);
     shard_arm_message(move->shard, &m->due, m->expires_ms);
     if (feed_listens(target->feed))
         feed_append(target->feed, &move->shard->pool, m,

@@ -13,10 +13,15 @@
 /* Bytes of memory that a post takes, roughly. */
 size_t post_bytes(const struct store_post *post);
 
-/* Makes the messages, linked by due.link in order. After a failure the list is empty.
- * ST_NO_MEMORY. */
+/* Makes the messages, linked by due.link in order, one with its key. After a failure the
+ * list is empty. ST_NO_MEMORY. */
 enum status
 post_make_messages(struct mem *mem, const struct store_post *post, struct list *messages);
+
+/* The message that holds the key of the post, which therefore adds nothing, in the queue
+ * of the transaction, which exists. NULL: there is none, the post has no key, or
+ * post_reserve() refuses it. */
+struct message *post_existing(const struct txn *t, const struct store_post *post);
 
 /* Nodes of the shard's pool that the post takes at most. */
 size_t post_nodes(const struct queue *q, const struct store_post *post);

@@ -308,7 +308,7 @@ list_names(struct store *s, struct store_op *op, const struct store_page *wanted
      * creation has an LSN, but only while its shard is locked. So the LSNs are read after
      * the directory.
      */
-    for (size_t i = 0; has_log(&e->core) && i <= e->shard_mask; i++) {
+    for (size_t i = 0; has_log(&e->core) && i < e->shard_count; i++) {
         struct shard *sh = &e->shards[i];
 
         (void)shard_enter(sh, op->now_ms);

@@ -4,6 +4,7 @@
  * meets dead letters. Read dead_letter.c next.
  */
 #include "engine/move.h"
+#include "engine/unique.h"
 
 /* Messages that one call looks at, at most: those that it skips do not count as its
  * result. */
@@ -82,6 +83,22 @@ move_has(const struct move *move, const struct message *m)
     return false;
 }
 
+/* True if a message of the target, or another one of the move, holds the key of m. */
+static bool
+key_is_held(const struct redrive *r, const struct move *move, const struct message *m)
+{
+    const struct bytes key = message_key(m);
+    const struct queue *target;
+
+    if (key.len == 0)
+        return false;
+    for (size_t i = 0; move != NULL && i < move->count; i++)
+        if (bytes_equal(message_key(move->messages[i]), key))
+            return true;
+    target = shard_find(r->pair.target, &r->pair.where, r->pair.hash);
+    return target != NULL && unique_find(target, key, r->pair.from.now_ms) != NULL;
+}
+
 /* Adds the messages for the target to the move, or counts them in a dry run, and moves
  * `resume` behind them. */
 static void
@@ -105,6 +122,10 @@ collect_letters(const struct redrive *r, struct move *move, struct store_redrive
         }
         if (which->ids != NULL && move != NULL && move_has(move, m))
             continue;
+        if (bytes_equal(target, r->pair.where.name) && key_is_held(r, move, m)) {
+            out->key_held++;
+            continue;
+        }
         if (!bytes_equal(target, r->pair.where.name) ||
             (move != NULL && !move_add(move, m, BYTES_NONE)))
             break;
@@ -142,7 +163,10 @@ run_slice(struct redrive *r, struct store_redriven *out)
         if (st != ST_OK)
             return st;
         collect_letters(r, &move, out);
-        st = move_execute(&move, &r->seals);
+        if (move.count > 0)
+            st = move_execute(&move, &r->seals);
+        else
+            move_undo(&move); /* the keys of all are held */
         if (st != ST_OK) {
             r->which->resume = resume;
             return st;
@@ -151,7 +175,7 @@ run_slice(struct redrive *r, struct store_redriven *out)
             r->which->resume = resume;
             out->more = true;
             out->moved = move.count;
-            out->unknown_origin = 0;
+            out->unknown_origin = out->key_held = 0;
         }
     }
     if (out->moved == 0)
@@ -171,7 +195,7 @@ engine_redrive(struct store *s, struct store_op *op, const struct store_queue *w
     ENSURE(which->limit > 0);
     move_seals_init(&r.seals);
     do {
-        out->moved = out->unknown_origin = 0;
+        out->moved = out->unknown_origin = out->key_held = 0;
         st = move_pair_begin(&r.pair, s, op, where);
         if (st != ST_OK)
             break;

@@ -206,7 +206,7 @@ engine_replay_end(struct store *s, int64_t now_ms)
     int64_t next_ms;
 
     /* The wall clock at the start may be ahead of the time that the log continues. */
-    for (size_t i = 0; i <= e->shard_mask; i++)
+    for (size_t i = 0; i < e->shard_count; i++)
         shard_restart(&e->shards[i], now_ms);
     if (e->replay != NULL)
         st = move_all_to_shards(e, now_ms);
@@ -215,7 +215,7 @@ engine_replay_end(struct store *s, int64_t now_ms)
         return st;
     /* Messages first: one that was requeued, and expired before the process ended, is no
      * dead letter. */
-    for (size_t i = 0; i <= e->shard_mask; i++)
+    for (size_t i = 0; i < e->shard_count; i++)
         expire_messages_only(&e->shards[i], now_ms);
     do /* expires what became due meanwhile */
         store_housekeep(&e->store, now_ms, &next_ms);

@@ -20,6 +20,7 @@
  */
 #include "engine/subscription.h"
 #include "engine/txn.h"
+#include "engine/unique.h"
 
 #include <stdlib.h>
 
@@ -41,6 +42,7 @@ struct load {
     size_t count;
     const struct store_metadata *metadata; /* of the queue if it is new; NULL: without */
     size_t message_count, claim_count, subscription_count;
+    size_t key_count;                    /* messages with a key */
     struct list messages;                /* owned, by due.link, in order */
     struct loaded_claim *claims;         /* owned, in order of compare_claims() */
     struct subscription **subscriptions; /* owned, also the subscriptions in it */
@@ -121,6 +123,7 @@ make_message(struct load *l, struct mem *mem, const struct store_message_record 
     if (m != NULL)
         list_add_before(&l->messages, &m->due.link);
     l->body_bytes += record->body.len;
+    l->key_count += m != NULL && message_key(m).len > 0;
     return st;
 }
 
@@ -211,6 +214,10 @@ check_messages(const struct load *l)
 
         if (queue_settings(q)->encrypt && !store_is_sealed(message_body(m)))
             return ST_NOT_SEALED;
+        if (!l->txn.queue_is_new && message_details(m) != NULL &&
+            store_holds_key(&message_details(m)->view) &&
+            unique_find(q, message_key(m), l->txn.now_ms) != NULL)
+            return ST_CONFLICT;
         if (!message_has_original(m) || l->txn.queue_is_new)
             continue;
         if (m->extra->id.high == q->tag ||
@@ -305,6 +312,8 @@ reserve_nodes(const struct load *l, struct feed *f)
     }
     if (st == ST_OK)
         st = hashmap_reserve(&q->backlog->originals, l->message_count);
+    if (st == ST_OK && l->key_count > 0)
+        st = hashmap_reserve(&q->backlog->unique, l->key_count);
     return st == ST_OK ? backlog_reserve(q->backlog, &l->txn.shard->pool, q->last_seq,
                                          l->message_count, nodes)
                        : st;
@@ -356,8 +365,7 @@ static struct logged {
         if (record->details == NULL)
             continue;
         out.details++;
-        out.details_bytes += STORE_LOG_EACH + record->details->reason.len +
-                             record->details->client.len + record->details->origin.len;
+        out.details_bytes += STORE_LOG_EACH + store_details_bytes(record->details);
     }
     return out;
 }
@@ -454,6 +462,7 @@ enter_message(struct load *l, const struct store_message_record *record)
     backlog_add(q->backlog, &l->txn.shard->pool, m);
     if (message_has_original(m))
         backlog_add_original(q->backlog, m);
+    unique_hold(q, m);
     if (record->claim != NULL) {
         const struct loaded_claim key = {.record = record->claim}, *loaded;
 

@@ -467,10 +467,16 @@ put_details(struct replay *r, const struct replayed_queue *v, struct store_chang
             continue;
         d = details_new(r->core->mem, record.details);
         st = d == NULL ? ST_NO_MEMORY : message_ensure_extra(r->core->mem, m);
-        if (st == ST_OK)
-            backlog_set_details(m->backlog, r->core->mem, m, d);
-        else if (d != NULL)
-            details_unpin(r->core->mem, d);
+        if (st == ST_OK && store_holds_key(record.details))
+            st = hashmap_reserve(&m->backlog->unique, 1);
+        if (st != ST_OK) {
+            if (d != NULL)
+                details_unpin(r->core->mem, d);
+            break;
+        }
+        backlog_set_details(m->backlog, r->core->mem, m, d);
+        if (d->view.unique.key.len > 0)
+            backlog_hold_key(m->backlog, m, core_text_hash(r->core, d->view.unique.key));
     }
     return st;
 }

@@ -66,7 +66,7 @@ subscription_free(struct mem *mem, struct subscription *s)
 static uint64_t
 subscriber_hash(const struct shard *sh, struct bytes subscriber)
 {
-    return hash_mix(hash_bytes(&sh->core->key, subscriber));
+    return core_text_hash(sh->core, subscriber);
 }
 
 enum status

@@ -18,7 +18,8 @@
 struct engine {
     struct store store; /* first: the handle of the store interface */
     struct core core;
-    size_t shard_mask;             /* number of shards - 1 */
+    size_t shard_mask;             /* number of shards of queues and topics - 1 */
+    size_t shard_count;            /* with the last shard, which has all schedules */
     struct shard *shards;          /* owned */
     struct replay *replay;         /* owned; NULL: nothing is being replayed */
     uint32_t checkpoint_no;        /* number of the latest checkpoint */

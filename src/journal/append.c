@@ -244,13 +244,31 @@ journal_wall_ahead_ms(const struct journal *j)
                : clock_wall_ahead_ms(j->config.clock);
 }
 
+/* True if the change needs SEGMENT_UNIQUE. It is a copy. */
+static bool
+needs_unique(struct store_change change)
+{
+    struct store_message_record m;
+
+    if (change.kind == STORE_CHANGE_QUEUE)
+        return change.queue.kind == STORE_SCHEDULES;
+    while (change.next(&change, &m))
+        if (m.details->unique.key.len > 0)
+            return true;
+    return false;
+}
+
 /* Appends one change. Returns its LSN; 0: it has no record. Needs the lock. */
 static uint64_t
 append_one(struct journal *j, struct store_change *change, size_t *space)
 {
-    const size_t size = buffer_append(j->filling, j->next_lsn, change);
+    size_t size;
 
     lock_assert_held(&j->lock);
+    if ((change->kind == STORE_CHANGE_DETAILS || change->kind == STORE_CHANGE_QUEUE) &&
+        !atomic_load(&j->keyed) && needs_unique(*change))
+        atomic_store(&j->keyed, true);
+    size = buffer_append(j->filling, j->next_lsn, change);
     if (size == 0)
         return 0;
     ENSURE(*space >= size && j->granted >= size);

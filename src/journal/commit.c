@@ -126,19 +126,24 @@ begin_segment(struct journal *j, const struct frame *frame)
 }
 
 /*
- * Checks whether there are body files, and the segment does not say so. An older claimd
- * must not read later frames, which may have a RUN. So segments that begin from now on
- * say so, and the present one ends, unless it has no frame, or its successor is needed
- * for a full disk.
+ * Checks whether there are body files, keys of unique messages or schedules, and the
+ * segment does not say so. An older claimd must not read later frames, which may have a
+ * RUN or a key.
+ * So segments that begin from now on say so, and the present one ends, unless it has no
+ * frame, or its successor is needed for a full disk. (An older claimd takes a key for
+ * damage then.)
  */
 static bool
 needs_feature(struct journal *j, const struct frame *frame)
 {
     struct segments *s = &j->segments;
 
-    if (!atomic_load(&j->bodies.wanted) || atomic_load(&j->bodies.permitted))
+    if (atomic_load(&j->bodies.wanted))
+        s->required |= SEGMENT_BODIES;
+    if (atomic_load(&j->keyed))
+        s->required |= SEGMENT_UNIQUE;
+    if (s->current == s->required)
         return false;
-    s->required |= SEGMENT_BODIES;
     return s->all[s->count - 1].first_lsn != frame->first_lsn &&
            s->spares > SEGMENT_SPARES;
 }

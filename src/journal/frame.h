@@ -30,9 +30,12 @@ enum {
 /* Features of a segment that a reader must know. */
 enum {
     SEGMENT_TEST_API = 1, /* made with a clock or faults of the test API */
-    SEGMENT_BODIES = 2    /* the journal has body files */
+    SEGMENT_BODIES = 2,   /* the journal has body files */
+    SEGMENT_UNIQUE = 4    /* details may have the key of a unique message, and there may
+                           * be queues of schedules */
 };
-#define SEGMENT_KNOWN_FEATURES ((uint64_t)(SEGMENT_TEST_API | SEGMENT_BODIES))
+#define SEGMENT_KNOWN_FEATURES                                                           \
+    ((uint64_t)(SEGMENT_TEST_API | SEGMENT_BODIES | SEGMENT_UNIQUE))
 
 struct segment_head {
     uint32_t version;

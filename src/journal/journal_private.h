@@ -88,6 +88,7 @@ struct journal {
 
     _Atomic uint64_t durable; /* records up to this LSN are durable */
     _Atomic bool lost;        /* nothing more becomes durable */
+    _Atomic bool keyed;       /* segments need SEGMENT_UNIQUE */
 
     struct lock watching;
     struct list listeners;

@@ -25,7 +25,7 @@ enum width {
     OPTIONAL_CLAIM,    /* pointer to a claim */
     OPTIONAL_CHECKSUM, /* pointer to a checksum */
     OPTIONAL_ID,       /* struct store_id, where original_id is set */
-    POINTED_DETAILS    /* pointer to details: two times, three texts */
+    POINTED_DETAILS    /* pointer to details: see put_details() */
 };
 
 enum base { CHANGE, METADATA, SUBSCRIPTION, MARKED, KEY, RUN, MESSAGE, BASES };
@@ -242,14 +242,32 @@ put_text(uint8_t *at, struct bytes text)
     return wire_put(at, text.data, text.len);
 }
 
+/* In the length of the reason: a byte of bits and the key follow the texts. */
+#define KEYED_BIT (UINT32_C(1) << 31)
+
+/* The byte in front of the key; DUE: the due time follows it. */
+enum { UNTIL_CLAIMED_BIT = 1, DUE_BIT = 2 };
+
+/* Two times and three texts, and if there is a key, that. */
 static uint8_t *
 put_details(uint8_t *at, const struct store_details *details)
 {
+    const bool keyed = details->unique.key.len > 0;
+
+    ENSURE(details->reason.len < KEYED_BIT);
     at = wire_put_u64(at, (uint64_t)details->released_ms);
     at = wire_put_u64(at, (uint64_t)details->dead_lettered_ms);
-    at = put_text(at, details->reason);
+    at = wire_put_u32(at, (uint32_t)details->reason.len | (keyed ? KEYED_BIT : 0));
+    at = wire_put(at, details->reason.data, details->reason.len);
     at = put_text(at, details->client);
-    return put_text(at, details->origin);
+    at = put_text(at, details->origin);
+    if (!keyed)
+        return at;
+    *at++ = (uint8_t)((details->unique.until_claimed ? UNTIL_CLAIMED_BIT : 0) |
+                      (details->unique.due_ms != 0 ? DUE_BIT : 0));
+    if (details->unique.due_ms != 0)
+        at = wire_put_u64(at, (uint64_t)details->unique.due_ms);
+    return put_text(at, details->unique.key);
 }
 
 /*
@@ -489,21 +507,40 @@ get_id(struct record *r, struct store_id *out)
 }
 
 static bool
+get_text_of(struct record *r, uint32_t len, struct bytes *out)
+{
+    const uint8_t *at = get_bytes(r, len);
+
+    if (at != NULL)
+        *out = bytes_of((const char *)at, len);
+    return at != NULL;
+}
+
+static bool
 get_text(struct record *r, bool optional, struct bytes *out)
 {
     uint32_t len;
-    const uint8_t *at;
 
     *out = BYTES_NONE;
     if (!get_number(r, &len, sizeof(len)))
         return false;
-    if (len == UINT32_MAX)
-        return optional;
-    at = get_bytes(r, len);
-    if (at == NULL)
+    return len == UINT32_MAX ? optional : get_text_of(r, len, out);
+}
+
+static bool
+get_unique(struct record *r, struct store_unique *out)
+{
+    const uint8_t *at = get_bytes(r, 1);
+
+    unsigned bits;
+
+    if (at == NULL || *at > (UNTIL_CLAIMED_BIT | DUE_BIT))
         return false;
-    *out = bytes_of((const char *)at, len);
-    return true;
+    bits = *at;
+    out->until_claimed = (bits & UNTIL_CLAIMED_BIT) != 0;
+    if ((bits & DUE_BIT) != 0 && !get_number(r, &out->due_ms, sizeof(out->due_ms)))
+        return false;
+    return get_text(r, false, &out->key) && out->key.len > 0;
 }
 
 /* Reads details into the record, which *out points to then. */
@@ -511,12 +548,16 @@ static bool
 get_details(struct record *r, const struct store_details **out)
 {
     struct store_details *d = &r->details;
+    uint32_t len;
 
     *out = d;
+    *d = (struct store_details){.released_ms = 0};
     return get_number(r, &d->released_ms, sizeof(d->released_ms)) &&
            get_number(r, &d->dead_lettered_ms, sizeof(d->dead_lettered_ms)) &&
-           get_text(r, false, &d->reason) && get_text(r, false, &d->client) &&
-           get_text(r, false, &d->origin);
+           get_number(r, &len, sizeof(len)) &&
+           get_text_of(r, len & ~KEYED_BIT, &d->reason) &&
+           get_text(r, false, &d->client) && get_text(r, false, &d->origin) &&
+           ((len & KEYED_BIT) == 0 || get_unique(r, &d->unique));
 }
 
 /* Fields with a byte in front that says whether they are present. */
@@ -559,7 +600,7 @@ get_field(struct record *r, const struct field *f, void *const bases[BASES])
     case U32:
         return get_number(r, member, sizeof(uint32_t));
     case KIND:
-        return get_enum(r, STORE_QUEUE, STORE_TOPIC, member);
+        return get_enum(r, STORE_QUEUE, STORE_SCHEDULES, member);
     case MARK_KIND:
         return get_enum(r, MARK_OPENED, MARK_FILE_GONE, member);
     case KEY_KIND:

@@ -321,6 +321,7 @@ segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     if (error == 0)
         error = add_segment(s, (struct segment){first_lsn, s->size});
     s->spares--;
+    s->current = s->required;
     s->offset = SEGMENT_HEAD_BYTES;
     return error;
 }

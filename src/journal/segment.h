@@ -70,7 +70,8 @@ struct segment {
 struct segments {
     struct disk *disk; /* borrowed */
     uint64_t segment_bytes;
-    uint64_t required; /* features of new segments */
+    uint64_t required; /* features of new segments, */
+    uint64_t current;  /* and of the one that is written */
     bool read_only;    /* another process has the directory: change nothing */
     struct entropy entropy;
     uint8_t journal[NONCE_BYTES];

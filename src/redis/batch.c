@@ -136,11 +136,12 @@ batch_finish_delivery(struct redis_store *s, struct store_op *op,
 
     if (out->count == 0)
         return waiting_found_nothing(s, op, where, limit);
-    counters_add(s, which, out->count);
+    counters_add(s, where, which, out->count);
     pin = container_of(out->messages, struct batch_pin, messages[0]);
     for (size_t i = 0; i < out->count; i++)
         if (out->messages[i].claim_count <= 1)
-            counters_span(s, STORE_SPAN_WAITED, pin->now_ms - out->messages[i].posted_ms);
+            counters_span(s, where, STORE_SPAN_WAITED,
+                          pin->now_ms - out->messages[i].posted_ms);
     waiting_served(s, op, where);
     return ST_OK;
 }

@@ -35,16 +35,22 @@ queue_address_copy(const struct store_queue *from, struct buf *text,
 }
 
 void
-counters_add(struct redis_store *s, enum store_counter which, uint64_t by)
+counters_add(struct redis_store *s, const struct store_queue *where,
+             enum store_counter which, uint64_t by)
 {
+    if (where->kind == STORE_SCHEDULES)
+        return;
     lock_acquire(&s->lock);
     counter_add(&s->counters.counts[which], by);
     lock_release(&s->lock);
 }
 
 void
-counters_span(struct redis_store *s, enum store_span which, int64_t value)
+counters_span(struct redis_store *s, const struct store_queue *where,
+              enum store_span which, int64_t value)
 {
+    if (where->kind == STORE_SCHEDULES)
+        return;
     lock_acquire(&s->lock);
     buckets_add(&s->counters.spans[which], &store_span_bounds[which],
                 value > 0 ? (uint64_t)value : 0);
@@ -209,6 +215,23 @@ call_checksum(struct call *c, const struct store_checksum *checksum)
 {
     call_raw(c, checksum == NULL ? "" : (const char *)checksum->digest,
              checksum == NULL ? 0 : sizeof(checksum->digest));
+}
+
+void
+call_unique(struct call *c, const struct store_unique *unique, struct bytes replaces,
+            int64_t ready_ms)
+{
+    struct buf details;
+
+    buf_init(&details, c->store->config.mem);
+    if (unique != NULL)
+        message_details_write(&details, &(struct store_details){.unique = *unique});
+    call_buf(c, &details);
+    if (bytes_present(replaces))
+        call_id(c, replaces);
+    else
+        call_text(c, "");
+    call_number(c, ready_ms);
 }
 
 void

@@ -70,8 +70,11 @@ redis_clock_ms(const struct redis_store *s, int64_t op_ms)
 /* Logs a text, at most once a second. `store` is a struct redis_store. */
 void redis_warn(void *store, const char *text);
 
-void counters_add(struct redis_store *s, enum store_counter which, uint64_t by);
-void counters_span(struct redis_store *s, enum store_span which, int64_t value);
+/* Count an operation on a queue. One on a queue of schedules does not count. */
+void counters_add(struct redis_store *s, const struct store_queue *where,
+                  enum store_counter which, uint64_t by);
+void counters_span(struct redis_store *s, const struct store_queue *where,
+                   enum store_span which, int64_t value);
 
 /* Copies the address of a queue, with its texts in `text`. False: no memory. */
 bool queue_address_copy(const struct store_queue *from, struct buf *text,
@@ -187,6 +190,11 @@ void call_id(struct call *c, struct bytes id);
 
 /* A marker, as a client sent it: an id or a number. Anything else counts as absent. */
 void call_marker(struct call *c, struct bytes marker);
+
+/* Adds the key of a post (lib/post.lua; NULL: none), and the members of struct store_post
+ * that go with it. */
+void call_unique(struct call *c, const struct store_unique *unique, struct bytes replaces,
+                 int64_t ready_ms);
 
 /*
  * Adds the key of an operation (store/key.h), after all other arguments. The script must

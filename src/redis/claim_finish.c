@@ -38,7 +38,8 @@ static enum status
 check_post(const struct finish_run *f, const struct store_finish_post *p)
 {
     enum { METADATA = 2 };
-    const struct store_queue to = {f->where->project, p->queue, f->where->kind};
+    const struct store_queue to = {f->where->project, p->queue,
+                                   store_post_kind(f->where->kind)};
     const struct store_lifetime server = {f->store->config.message_ttl_s,
                                           f->store->config.message_delay_s};
     struct store_metadata metadata = {BYTES_NONE, STORE_SETTINGS_INIT};
@@ -115,6 +116,7 @@ call_add_finish(struct call *c, struct finish_run *f)
         call_number(c, item->delay_s);
         call_word(c, item->reason);
         call_number(c, item->uncounted);
+        call_number(c, item->ready_ms);
     }
     c->most = request->count;
 }
@@ -137,7 +139,7 @@ read_held(struct finish_run *f, const struct call *c)
             item->held;
     }
     if (!all && !c->repeated)
-        counters_add(f->store, STORE_COUNT_LATE_DELETES, 1);
+        counters_add(f->store, f->where, STORE_COUNT_LATE_DELETES, 1);
     return held.len == f->request->count && (all || !f->request->atomic);
 }
 
@@ -150,15 +152,16 @@ count_finished(const struct finish_run *f, const struct call *c)
     size_t at = SPANS;
 
     for (; call_has(c, at) && !bytes_equal_str(call_item(c, at), ""); at += 2) {
-        counters_span(s, STORE_SPAN_WORKED, call_integer(c, at));
-        counters_span(s, STORE_SPAN_ATTEMPTS, call_integer(c, at + 1));
+        counters_span(s, f->where, STORE_SPAN_WORKED, call_integer(c, at));
+        counters_span(s, f->where, STORE_SPAN_ATTEMPTS, call_integer(c, at + 1));
     }
     if (f->counts[STORE_FINISH_DELETE] > 0)
-        counters_add(s, STORE_COUNT_DELETED, f->counts[STORE_FINISH_DELETE]);
+        counters_add(s, f->where, STORE_COUNT_DELETED, f->counts[STORE_FINISH_DELETE]);
     if (f->counts[STORE_FINISH_RELEASE] > 0)
-        counters_add(s, STORE_COUNT_BACK_RELEASED, f->counts[STORE_FINISH_RELEASE]);
+        counters_add(s, f->where, STORE_COUNT_BACK_RELEASED,
+                     f->counts[STORE_FINISH_RELEASE]);
     if (f->request->number != 0)
-        counters_add(s, STORE_COUNT_RENEWALS, 1);
+        counters_add(s, f->where, STORE_COUNT_RENEWALS, 1);
     return at;
 }
 
@@ -190,8 +193,10 @@ send_finished(struct finish_run *f, const struct call *c, size_t from)
         all[i] = (struct transfer){.id = call_item(c, from + 2 * (i - posts)),
                                    .content = call_item(c, from + 2 * (i - posts) + 1)};
     (void)outbox_send(f->store, f->op, f->where, all, count, c->begun_ns);
-    for (size_t i = 0; i < posts; i++)
+    for (size_t i = 0; i < posts; i++) {
         request->posts[i].pending = !all[i].arrived;
+        request->posts[i].existing = all[i].existing;
+    }
     mem_free(f->store->config.mem, all);
 }
 
@@ -218,6 +223,8 @@ run_finish(struct finish_run *f)
     enum status st;
 
     request->number = 0;
+    for (size_t i = 0; i < request->post_count; i++)
+        request->posts[i].existing = false;
     call_add_finish(&c, f);
     call_key(&c, f->op->key);
     st = call_run(

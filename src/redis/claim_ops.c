@@ -144,7 +144,7 @@ redis_claim_create(struct store *store, struct store_op *op,
     if (st != ST_OK || op->repeated)
         return st;
     if (out->count > 0)
-        counters_add(s, STORE_COUNT_CLAIMS, 1);
+        counters_add(s, where, STORE_COUNT_CLAIMS, 1);
     return batch_finish_delivery(s, op, where, limit, STORE_COUNT_CLAIMED, out);
 }
 
@@ -271,7 +271,7 @@ redis_claim_renew(struct store *store, struct store_op *op,
     st = call_run(&c, SCRIPT_claim_renew, CALL_CHANGE);
     if (st == ST_OK) {
         *number = fencing_token(&c, RENEWED_NUMBER, RENEWED_BASE);
-        counters_add(s, STORE_COUNT_RENEWALS, 1);
+        counters_add(s, where, STORE_COUNT_RENEWALS, 1);
     }
     call_end(&c);
     waiting_wake(s, op, where); /* the claim may end earlier now */
@@ -291,7 +291,7 @@ redis_claim_release(struct store *store, struct store_op *op,
     call_number(&c, why == STORE_NOT_SEEN);
     st = call_run(&c, SCRIPT_claim_release, CALL_CHANGE);
     if (st == ST_OK)
-        counters_add(s, store_release_counter(why), (uint64_t)call_integer(&c, 1));
+        counters_add(s, where, store_release_counter(why), (uint64_t)call_integer(&c, 1));
     call_end(&c);
     waiting_wake(s, op, where);
     return st;

@@ -213,13 +213,13 @@ redis_delivery_done(struct store *store, struct store_op *op,
     call_number(&c, again_ms - op->now_ms);
     if (call_run(&c, SCRIPT_delivery_done, CALL_BEST_EFFORT) == ST_OK) {
         if (outcome == STORE_OUTCOME_FAILED)
-            counters_add(s, STORE_COUNT_FAILED, 1);
+            counters_add(s, &view->queue, STORE_COUNT_FAILED, 1);
         else if (view->notice == STORE_NOTICE_MESSAGE &&
                  outcome == STORE_OUTCOME_DELIVERED)
-            counters_add(s, STORE_COUNT_NOTIFIED, 1);
+            counters_add(s, &view->queue, STORE_COUNT_NOTIFIED, 1);
         else if (view->notice == STORE_NOTICE_MESSAGE &&
                  outcome == STORE_OUTCOME_PERMANENT_FAILURE)
-            counters_add(s, STORE_COUNT_PERMANENT_FAILURES, 1);
+            counters_add(s, &view->queue, STORE_COUNT_PERMANENT_FAILURES, 1);
         when_ms = call_integer(&c, 1);
     }
     call_end(&c);

@@ -18,16 +18,24 @@ due_fini(struct due_lists *lists)
     lock_fini(&lists->lock);
 }
 
-/* Reads an entry of a list: 'q' or 't', length of the project, ':', project, name. */
+/* The first characters of entries, by kind. */
+static const char kind_letters[STORE_KINDS] = {
+    [STORE_QUEUE] = 'q', [STORE_TOPIC] = 't', [STORE_SCHEDULES] = 's'};
+
+/* Reads an entry of a list: a letter, length of the project, ':', project, name. */
 static bool
 due_member_read(struct bytes text, struct store_queue *out)
 {
     struct bytes rest = text, number;
+    const char *letter;
     uint64_t len;
 
     if (text.len < 3)
         return false;
-    out->kind = text.data[0] == 't' ? STORE_TOPIC : STORE_QUEUE;
+    letter = memchr(kind_letters, text.data[0], sizeof(kind_letters));
+    if (letter == NULL)
+        return false;
+    out->kind = (enum store_kind)(letter - kind_letters);
     rest.data++;
     rest.len--;
     number = bytes_cut(&rest, ':');
@@ -54,8 +62,7 @@ due_list_call(struct redis_store *s, const struct due_lists *lists,
     if (where == NULL)
         return c;
     buf_init(&member, s->config.mem);
-    buf_printf(&member, "%c%zu:", where->kind == STORE_TOPIC ? 't' : 'q',
-               where->project.len);
+    buf_printf(&member, "%c%zu:", kind_letters[where->kind], where->project.len);
     buf_bytes(&member, where->project);
     buf_bytes(&member, where->name);
     call_buf(&c, &member);

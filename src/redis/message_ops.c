@@ -12,7 +12,7 @@ redis_message_post(struct store *store, struct store_op *op,
                    const struct store_queue *where, const struct store_post *post,
                    struct store_id *ids)
 {
-    enum { POSTED_TAG = 1, FIRST, UNLISTED, DELIVERY_DUE };
+    enum { POSTED_TAG = 1, FIRST, UNLISTED, DELIVERY_DUE, EXISTING };
     struct redis_store *s = redis_of(store);
     struct call c = call_begin(s, op, where);
     enum status st;
@@ -26,6 +26,7 @@ redis_message_post(struct store *store, struct store_op *op,
     call_number(&c, s->config.message_ttl_s);
     call_number(&c, s->config.message_delay_s);
     call_number(&c, (int64_t)s->config.feed_bytes);
+    call_unique(&c, post->unique, post->replaces, post->ready_ms);
     for (size_t i = 0; i < post->count; i++) {
         call_number(&c, post->drafts[i].ttl_s);
         call_number(&c, post->drafts[i].delay_s);
@@ -35,11 +36,16 @@ redis_message_post(struct store *store, struct store_op *op,
     call_key(&c, op->key);
     st = call_run(&c, CALL_SCRIPT(&c, message_post), CALL_CHANGE);
     op->repeated = c.repeated;
-    for (size_t i = 0; st == ST_OK && i < post->count; i++)
+    op->existing = st == ST_OK && call_has(&c, EXISTING);
+    if (op->existing)
+        call_copy_id(call_item(&c, EXISTING), &ids[0]);
+    for (size_t i = 0; st == ST_OK && !op->existing && i < post->count; i++)
         message_id_write(call_item(&c, POSTED_TAG), (uint64_t)call_integer(&c, FIRST) + i,
                          BYTES_NONE, &ids[i]);
-    if (st == ST_OK && !c.repeated)
-        counters_add(s, STORE_COUNT_POSTED, post->count);
+    if (st == ST_OK && !c.repeated && !op->existing)
+        counters_add(s, where, STORE_COUNT_POSTED, post->count);
+    if (st == ST_OK && bytes_present(post->replaces))
+        counters_add(s, where, STORE_COUNT_DELETED, 1);
     if (st == ST_OK && call_integer(&c, DELIVERY_DUE) != 0)
         delivery_mark_due(s, op, where, 0);
     if (st == ST_OK && call_integer(&c, UNLISTED) != 0)
@@ -98,6 +104,22 @@ redis_message_get(struct store *store, struct store_op *op,
     return st;
 }
 
+enum status
+redis_message_find(struct store *store, struct store_op *op,
+                   const struct store_queue *where, struct bytes key,
+                   struct store_batch *out)
+{
+    struct call c = call_begin(redis_of(store), op, where);
+    enum status st;
+
+    call_word(&c, key);
+    st = call_run(&c, SCRIPT_message_find, CALL_READ);
+    if (st == ST_OK)
+        st = batch_fill_new(&c, GOT, out);
+    call_end(&c);
+    return st;
+}
+
 /* ---------------------------------------------------------------------- deletion */
 
 /* Counts deleted messages. Of claimed ones it also counts the time since the claim, and
@@ -108,13 +130,14 @@ count_deleted(const struct call *c, enum status st, bool with_claim)
     enum { COUNT = 1, SPANS };
 
     if (with_claim && (st == ST_CLAIMED || st == ST_NOT_CLAIMED))
-        counters_add(c->store, STORE_COUNT_LATE_DELETES, 1);
+        counters_add(c->store, c->where, STORE_COUNT_LATE_DELETES, 1);
     if (st != ST_OK || call_integer(c, COUNT) == 0)
         return;
-    counters_add(c->store, STORE_COUNT_DELETED, (uint64_t)call_integer(c, COUNT));
+    counters_add(c->store, c->where, STORE_COUNT_DELETED,
+                 (uint64_t)call_integer(c, COUNT));
     for (size_t i = SPANS; call_has(c, i + 1); i += 2) {
-        counters_span(c->store, STORE_SPAN_WORKED, call_integer(c, i));
-        counters_span(c->store, STORE_SPAN_ATTEMPTS, call_integer(c, i + 1));
+        counters_span(c->store, c->where, STORE_SPAN_WORKED, call_integer(c, i));
+        counters_span(c->store, c->where, STORE_SPAN_ATTEMPTS, call_integer(c, i + 1));
     }
 }
 

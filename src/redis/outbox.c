@@ -10,7 +10,10 @@
  *     4. send_batch() runs dead_letter_post or transfer_post on the other queue. If that
  *        queue encrypts, it runs it again with encrypted bodies. The queue remembers the
  *        id of a transfer, so each arrives once.
- *     5. outbox_done removes those that have arrived from X.
+ *     5. outbox_done removes those that have arrived from X. transfer_return does so
+ *        with those that the other queue has refused, and makes them dead letters of
+ *        this queue again. The other queue remembers a refusal like an arrival, so that
+ *        no process can deliver a message that another one takes back.
  *     6. forget_transfers() has the other queue forget their ids (transfer_forget),
  *        later than any process can still send them.
  *
@@ -29,7 +32,7 @@
 
 enum { MARK_SIZE = 8, KIND_AT = MARK_SIZE, ID_LEN = 24, CLIENT_SIZE = 8 };
 
-enum kind { TO_DEAD_LETTERS = 1, BACK, POST };
+enum kind { TO_DEAD_LETTERS = 1, BACK, POST, POST_UNIQUE, BACK_UNIQUE };
 
 static const char mark[] = "\xff\xff\xff\xff\xff\xff\xff\xff";
 
@@ -57,13 +60,15 @@ enum {
     OLD_TEXTS_AT = OLD_ID_AT + ID_LEN
 };
 
-/* Offsets in a post, and in each of its messages. */
+/* Offsets in a post, in its key behind the name of the queue, and in each of its
+ * messages. */
 enum {
     POST_CLIENT_AT = KIND_AT + 1,
     POST_NAME_LEN_AT = POST_CLIENT_AT + CLIENT_SIZE,
     POST_COUNT_AT,
     POST_TEXTS_AT = POST_COUNT_AT + 4
 };
+enum { UNTIL_CLAIMED_AT = 0, KEY_LEN_AT, DUE_AT, KEY_HEAD_SIZE = DUE_AT + 8 };
 enum { TTL_AT = 0, DELAY_AT = 8, BODY_LEN_AT = 16, DRAFT_SUM_LEN_AT = 20, DRAFT_SIZE };
 
 /* Maximum time from the script that leases transfers to a process until it sends the last
@@ -73,6 +78,9 @@ static const int64_t TRANSFER_MS = 60000;
 /* Limits of one call of Redis: messages, and bytes after which no further message is
  * added. */
 enum { BATCH_MOST = 64, BATCH_BYTES = 1 << 20 };
+
+/* Calls of one batch, at most. The transfers stay in X then. */
+enum { SEND_TRIES = 16 };
 
 /* The content of a transfer. */
 struct content {
@@ -84,6 +92,7 @@ struct content {
     uint32_t claim_count;
     /* Of a post: */
     uint32_t count;
+    struct store_unique unique; /* without a key if it has none */
     struct bytes drafts;
 };
 
@@ -132,6 +141,26 @@ read_message(struct bytes text, struct content *out)
            cut(&out->body, details_len, &out->details);
 }
 
+/* True for the kinds of a post. */
+static bool
+is_post(enum kind kind)
+{
+    return kind == POST || kind == POST_UNIQUE;
+}
+
+static bool
+cut_unique(struct bytes *text, struct store_unique *out)
+{
+    struct bytes head;
+
+    if (!cut(text, KEY_HEAD_SIZE, &head) ||
+        !cut(text, (uint8_t)head.data[KEY_LEN_AT], &out->key))
+        return false;
+    out->until_claimed = head.data[UNTIL_CLAIMED_AT] != 0;
+    memcpy(&out->due_ms, head.data + DUE_AT, sizeof(out->due_ms));
+    return out->key.len > 0 && out->key.len <= STORE_UNIQUE_MAX;
+}
+
 static bool
 read_post(struct bytes text, struct content *out)
 {
@@ -140,7 +169,18 @@ read_post(struct bytes text, struct content *out)
     out->client = bytes_of(text.data + POST_CLIENT_AT, CLIENT_SIZE);
     memcpy(&out->count, text.data + POST_COUNT_AT, sizeof(out->count));
     out->drafts = bytes_of(text.data + POST_TEXTS_AT, text.len - POST_TEXTS_AT);
-    return cut(&out->drafts, (uint8_t)text.data[POST_NAME_LEN_AT], &out->name);
+    return cut(&out->drafts, (uint8_t)text.data[POST_NAME_LEN_AT], &out->name) &&
+           (out->kind == POST || cut_unique(&out->drafts, &out->unique));
+}
+
+/* The queue that a transfer of the queue `where` goes to. */
+static struct store_queue
+target_of(const struct store_queue *where, const struct content *content)
+{
+    return (struct store_queue){
+        .project = where->project,
+        .name = content->name,
+        .kind = is_post(content->kind) ? store_post_kind(where->kind) : where->kind};
 }
 
 /* False: it is no transfer, or one of a later version. */
@@ -154,9 +194,11 @@ content_read(const struct transfer *t, struct content *out)
     if (memcmp(text.data, mark, MARK_SIZE) != 0)
         return text.len >= OLD_TEXTS_AT && read_old_dead_letter(text, out);
     *out = (struct content){.kind = (enum kind)text.data[KIND_AT]};
-    if (out->kind == POST)
+    if (is_post(out->kind))
         return read_post(text, out);
-    return (out->kind == TO_DEAD_LETTERS || out->kind == BACK) && read_message(text, out);
+    return (out->kind == TO_DEAD_LETTERS || out->kind == BACK ||
+            out->kind == BACK_UNIQUE) &&
+           read_message(text, out);
 }
 
 void
@@ -164,14 +206,21 @@ outbox_write_post(struct buf *out, struct bytes queue, const struct store_post *
 {
     const uint32_t count = (uint32_t)post->count;
 
-    ENSURE(queue.len <= UINT8_MAX && post->count <= UINT32_MAX);
+    ENSURE(queue.len <= UINT8_MAX && post->count <= UINT32_MAX &&
+           !bytes_present(post->replaces) && post->ready_ms == 0);
     buf_add(out, mark, MARK_SIZE);
-    buf_byte(out, POST);
+    buf_byte(out, post->unique == NULL ? POST : POST_UNIQUE);
     buf_add(out, &post->client,
             CLIENT_SIZE); /* numbers as on this machine, little-endian */
     buf_byte(out, (char)queue.len);
     buf_add(out, &count, sizeof(count));
     buf_bytes(out, queue);
+    if (post->unique != NULL) {
+        buf_byte(out, post->unique->until_claimed);
+        buf_byte(out, (char)post->unique->key.len);
+        buf_add(out, &post->unique->due_ms, sizeof(post->unique->due_ms));
+        buf_bytes(out, post->unique->key);
+    }
     for (size_t i = 0; i < post->count; i++) {
         const struct store_draft *draft = &post->drafts[i];
         const uint32_t len = (uint32_t)draft->body.len;
@@ -230,22 +279,34 @@ call_add_body(struct call *c, struct bytes body, bool seal)
 
 /* Transfers that one call sends to one queue. */
 struct batch {
-    const struct transfer *transfers;
+    struct transfer *transfers;
     const struct content *contents;
     size_t count;
 };
+
+/* Notes the transfers that the other queue has refused, from word `from` of the response
+ * on. */
+static void
+note_refused(const struct batch *batch, const struct call *c, size_t from)
+{
+    for (size_t word = from; call_has(c, word); word++)
+        for (size_t i = 0; i < batch->count; i++)
+            if (bytes_equal(batch->transfers[i].id, call_item(c, word)))
+                batch->transfers[i].returned = true;
+}
 
 /* Adds the messages of a batch in one step. */
 static enum status
 send_messages(struct redis_store *s, const struct store_op *op,
               const struct store_queue *to, const struct batch *batch, bool seal)
 {
-    enum { UNLISTED = 1, POSTED_TAG, DELIVERY_DUE };
+    enum { UNLISTED = 1, POSTED_TAG, DELIVERY_DUE, REFUSED };
     struct call c = call_begin(s, op, to);
     enum status st = ST_OK;
 
     call_random_digits(&c, TAG_DIGITS);
-    call_number(&c, batch->contents[0].kind == BACK ? s->config.message_ttl_s : -1);
+    call_number(&c, batch->contents[0].kind == TO_DEAD_LETTERS ? -1
+                                                               : s->config.message_ttl_s);
     call_number(&c, (int64_t)s->config.feed_bytes);
     for (size_t i = 0; st == ST_OK && i < batch->count; i++) {
         const struct content *m = &batch->contents[i];
@@ -260,8 +321,11 @@ send_messages(struct redis_store *s, const struct store_op *op,
         call_word(&c, m->details);
         call_number(&c, m->claim_count);
     }
+    c.most = batch->count;
     if (st == ST_OK)
         st = call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGE);
+    if (st == ST_OK)
+        note_refused(batch, &c, REFUSED);
     if (st == ST_OK && call_integer(&c, DELIVERY_DUE) != 0)
         delivery_mark_due(s, op, to, 0);
     if (st == ST_OK && call_integer(&c, UNLISTED) != 0)
@@ -299,9 +363,9 @@ call_add_drafts(struct call *c, const struct content *post, bool seal)
 
 static enum status
 send_post(struct redis_store *s, const struct store_op *op, const struct store_queue *to,
-          const struct transfer *t, const struct content *post, bool seal)
+          struct transfer *t, const struct content *post, bool seal)
 {
-    enum { POSTED_TAG = 1, FIRST, UNLISTED, DELIVERY_DUE };
+    enum { POSTED_TAG = 1, FIRST, UNLISTED, DELIVERY_DUE, EXISTING };
     struct call c = call_begin(s, op, to);
     enum status st;
 
@@ -311,10 +375,15 @@ send_post(struct redis_store *s, const struct store_op *op, const struct store_q
     call_number(&c, s->config.message_ttl_s);
     call_number(&c, s->config.message_delay_s);
     call_number(&c, (int64_t)s->config.feed_bytes);
+    call_unique(&c, post->kind == POST_UNIQUE ? &post->unique : NULL, BYTES_NONE, 0);
     st = call_add_drafts(&c, post, seal);
     if (st == ST_OK)
         st = call_run(&c, SCRIPT_transfer_post, CALL_CHANGE);
-    for (uint32_t i = 0; st == ST_OK && t->ids != NULL && i < post->count; i++)
+    t->existing = st == ST_OK && call_has(&c, EXISTING);
+    if (t->existing && t->ids != NULL)
+        call_copy_id(call_item(&c, EXISTING), &t->ids[0]);
+    for (uint32_t i = 0; st == ST_OK && !t->existing && t->ids != NULL && i < post->count;
+         i++)
         message_id_write(call_item(&c, POSTED_TAG), (uint64_t)call_integer(&c, FIRST) + i,
                          BYTES_NONE, &t->ids[i]);
     if (st == ST_OK && call_integer(&c, DELIVERY_DUE) != 0)
@@ -330,19 +399,25 @@ send_batch(struct redis_store *s, const struct store_op *op,
            const struct store_queue *where, const struct batch *batch)
 {
     const struct content *first = &batch->contents[0];
-    const struct store_queue to = {
-        .project = where->project, .name = first->name, .kind = where->kind};
-    enum status st = ST_NOT_SEALED;
+    const struct store_queue to = target_of(where, first);
+    enum status st = ST_AGAIN;
+    bool seal = false;
 
-    for (int seal = 0; st == ST_NOT_SEALED && seal <= 1; seal++)
-        st = first->kind == POST
-                 ? send_post(s, op, &to, batch->transfers, first, seal == 1)
-                 : send_messages(s, op, &to, batch, seal == 1);
+    /* AGAIN: much was due in a queue that looks for a key. */
+    for (int i = 0; st == ST_AGAIN && i < SEND_TRIES; i++) {
+        st = is_post(first->kind) ? send_post(s, op, &to, batch->transfers, first, seal)
+                                  : send_messages(s, op, &to, batch, seal);
+        if (st == ST_NOT_SEALED && !seal) {
+            seal = true;
+            st = ST_AGAIN;
+        }
+    }
     waiting_wake(s, op, &to);
-    if (st == ST_OK && first->kind == POST)
-        counters_add(s, STORE_COUNT_POSTED, first->count);
+    if (st == ST_OK && is_post(first->kind))
+        counters_add(s, &to, STORE_COUNT_POSTED,
+                     batch->transfers->existing ? 0 : first->count);
     else if (st == ST_OK && first->kind == TO_DEAD_LETTERS)
-        counters_add(s, STORE_COUNT_DEAD_LETTERS, batch->count);
+        counters_add(s, &to, STORE_COUNT_DEAD_LETTERS, batch->count);
     return st;
 }
 
@@ -353,10 +428,11 @@ read_batch(const struct transfer *all, size_t count, struct content *contents)
 {
     size_t n = 0, bytes = 0;
 
-    while (n < count && n < BATCH_MOST && bytes < BATCH_BYTES &&
-           content_read(&all[n], &contents[n]) &&
-           (n == 0 || (contents[0].kind != POST && contents[n].kind == contents[0].kind &&
-                       bytes_equal(contents[n].name, contents[0].name)))) {
+    while (
+        n < count && n < BATCH_MOST && bytes < BATCH_BYTES &&
+        content_read(&all[n], &contents[n]) &&
+        (n == 0 || (!is_post(contents[0].kind) && contents[n].kind == contents[0].kind &&
+                    bytes_equal(contents[n].name, contents[0].name)))) {
         bytes += all[n].content.len;
         n++;
     }
@@ -378,7 +454,7 @@ forget_transfers(struct redis_store *s, const struct store_op *op,
     /* Twice as long as a lease and its last transfer can take, because another process
      * may have leased the same transfers before. */
     const int64_t remembered_ms = 2 * (TRANSFER_MS + 2 * run_ms);
-    struct store_queue to = {.project = where->project, .kind = where->kind};
+    struct store_queue to = *where, next;
     struct content content;
     struct call notice;
     bool open = false;
@@ -386,12 +462,13 @@ forget_transfers(struct redis_store *s, const struct store_op *op,
     for (size_t i = 0; i < count; i++) {
         if (!all[i].arrived || !content_read(&all[i], &content))
             continue;
-        if (open && !bytes_equal(content.name, to.name)) {
+        next = target_of(where, &content);
+        if (open && !store_queue_equal(&next, &to)) {
             (void)call_finish(&notice, SCRIPT_transfer_forget, CALL_BEST_EFFORT);
             open = false;
         }
         if (!open) {
-            to.name = content.name;
+            to = next;
             notice = call_begin(s, op, &to);
             call_number(&notice, remembered_ms);
             open = true;
@@ -413,6 +490,19 @@ is_of_batch(struct redis_store *s, enum status st)
     return st == ST_NO_KEY || st == ST_BAD_VALUE;
 }
 
+/* Removes transfers from X: `arrived` ones, and `returned` ones that were refused. */
+static enum status
+remove_transfers(struct call *done, size_t arrived, struct call *back, size_t returned)
+{
+    enum status st = ST_OK;
+
+    if (arrived > 0)
+        st = call_run(done, SCRIPT_outbox_done, CALL_CHANGE);
+    if (st == ST_OK && returned > 0)
+        st = call_run(back, SCRIPT_transfer_return, CALL_CHANGE);
+    return st;
+}
+
 enum status
 outbox_send(struct redis_store *s, const struct store_op *op,
             const struct store_queue *where, struct transfer *all, size_t count,
@@ -420,8 +510,9 @@ outbox_send(struct redis_store *s, const struct store_op *op,
 {
     struct content contents[BATCH_MOST];
     enum status st = ST_OK, skipped = ST_OK;
-    size_t arrived = 0, alone = 0; /* those before `alone` are sent one by one */
-    struct call done = call_begin(s, op, where);
+    size_t arrived = 0, returned = 0,
+           alone = 0; /* those before `alone` are sent one by one */
+    struct call done = call_begin(s, op, where), back = call_begin(s, op, where);
 
     for (size_t i = 0, n; i < count; i += n) {
         const size_t most = i < alone ? 1 : count - i;
@@ -442,19 +533,22 @@ outbox_send(struct redis_store *s, const struct store_op *op,
         if (st != ST_OK)
             break;
         for (size_t k = i; k < i + n; k++) {
-            call_word(&done, all[k].id);
+            call_word(all[k].returned ? &back : &done, all[k].id);
             all[k].arrived = true;
+            returned += all[k].returned;
         }
         arrived += n;
     }
     if (arrived > 0) {
-        enum status removed = call_run(&done, SCRIPT_outbox_done, CALL_CHANGE);
+        enum status removed =
+            remove_transfers(&done, arrived - returned, &back, returned);
 
         if (removed == ST_OK)
             forget_transfers(s, op, where, all, count);
         st = st == ST_OK ? removed : st;
     }
     call_end(&done);
+    call_end(&back);
     return st == ST_OK ? skipped : st;
 }
 

@@ -8,10 +8,13 @@
  *     dead_letter_post, transfer_post       add it to the other queue, up to 64 messages
  *                                           in a call
  *     outbox_done                           removes it from X
+ *     transfer_return                       takes it out of X and puts it back, if the
+ *                                           other queue has refused it
  *     transfer_forget                       ends the memory of its id in the other queue
  *
  * So a message is in one of the queues or in X, and is never lost. outbox.c has the
- * steps, also for a process that ends in between.
+ * steps, also for a process that ends in between. The other queue refuses a message of a
+ * redrive if another one holds its key.
  */
 #ifndef REDIS_OUTBOX_H
 #define REDIS_OUTBOX_H
@@ -23,7 +26,9 @@ struct transfer {
     struct bytes id;      /* borrowed, as the content */
     struct bytes content; /* as in X (lib/outbox.lua) */
     struct store_id *ids; /* of a post: gets the ids of the messages; NULL: not wanted */
-    bool arrived;         /* out */
+    bool arrived;         /* out: it has left X, */
+    bool returned;        /* out: because the other queue has refused it */
+    bool existing;        /* out: of a post that has arrived: as store_op.existing */
 };
 
 /*

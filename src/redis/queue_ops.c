@@ -94,7 +94,7 @@ queue_index_add(struct redis_store *s, const struct store_op *op,
         return ST_UNCONFIRMED;
     if (!exists)
         return queue_index_remove(s, where, tag);
-    counters_add(s, STORE_COUNT_QUEUES_MADE, 1);
+    counters_add(s, where, STORE_COUNT_QUEUES_MADE, 1);
     return ST_OK;
 }
 
@@ -485,7 +485,7 @@ redis_queue_delete(struct store *store, struct store_op *op,
             st = st == ST_OK ? ST_AGAIN : st;
         } else if (st == ST_OK && call_has(&c, TAG)) {
             st = queue_index_remove(s, where, call_item(&c, TAG));
-            counters_add(s, STORE_COUNT_QUEUES_GONE, 1);
+            counters_add(s, where, STORE_COUNT_QUEUES_GONE, 1);
             waiting_notify(s, where, true);
         } else if (st == ST_OK) {
             st = queue_index_tidy(s, op, where); /* an earlier deletion may have failed */

@@ -59,9 +59,12 @@ key_write_escaped(struct buf *out, struct bytes text)
 void
 key_of_queue(struct buf *out, const struct store_queue *queue)
 {
+    static const char *const slashes[STORE_KINDS] = {
+        [STORE_QUEUE] = "/", [STORE_TOPIC] = "//", [STORE_SCHEDULES] = "///"};
+
     buf_str(out, KEY_PREFIX "{");
     key_write_escaped(out, queue->project);
-    buf_str(out, queue->kind == STORE_TOPIC ? "//" : "/");
+    buf_str(out, slashes[queue->kind]);
     key_write_escaped(out, queue->name);
     buf_str(out, "}:");
 }
@@ -69,6 +72,9 @@ key_of_queue(struct buf *out, const struct store_queue *queue)
 void
 key_of_index(struct buf *out, const struct bytes *project, enum store_kind kind)
 {
+    static const char *const suffixes[STORE_KINDS] = {
+        [STORE_QUEUE] = ":n", [STORE_TOPIC] = ":t", [STORE_SCHEDULES] = ":s"};
+
     if (project == NULL) {
         buf_str(out, KEY_PREFIX "projects");
     } else {
@@ -76,7 +82,7 @@ key_of_index(struct buf *out, const struct bytes *project, enum store_kind kind)
         key_write_escaped(out, *project);
         buf_str(out, "}");
     }
-    buf_str(out, kind == STORE_TOPIC ? ":t" : ":n");
+    buf_str(out, suffixes[kind]);
 }
 
 void
@@ -144,20 +150,52 @@ message_time_read(struct bytes text, size_t at, int64_t *ms)
     return true;
 }
 
-/* Offsets in details, as the scripts pack them. */
+/* Offsets in details, as the scripts pack them. HAS_KEY is added to the length of the
+ * client. A key begins with a byte and its length, and its due time follows if the byte
+ * has HAS_DUE. */
 enum { RELEASED_AT = 0, DEAD_AT = 8, CLIENT_LEN_AT = 16, ORIGIN_LEN_AT, DETAILS_SIZE };
+enum { HAS_KEY = 0x80, KEY_FLAGS_AT = 0, KEY_LEN_AT, KEY_AT };
+enum { UNTIL_CLAIMED = 1, HAS_DUE };
+
+/* Takes the key off the beginning of the rest of the details. False: there is none. */
+static bool
+cut_key(struct bytes *text, struct store_unique *out)
+{
+    size_t len, end;
+    uint8_t flags;
+
+    if (text->len < KEY_AT)
+        return false;
+    flags = (uint8_t)text->data[KEY_FLAGS_AT];
+    len = (uint8_t)text->data[KEY_LEN_AT];
+    end = KEY_AT + len;
+    if (flags > (UNTIL_CLAIMED | HAS_DUE) || len == 0 || len > STORE_UNIQUE_MAX ||
+        text->len < end)
+        return false;
+    *out = (struct store_unique){.key = bytes_of(text->data + KEY_AT, len),
+                                 .until_claimed = (flags & UNTIL_CLAIMED) != 0};
+    if ((flags & HAS_DUE) != 0) {
+        if (!message_time_read(*text, end, &out->due_ms))
+            return false;
+        end += sizeof(double);
+    }
+    *text = bytes_of(text->data + end, text->len - end);
+    return true;
+}
 
 bool
 message_details_read(struct bytes text, struct store_details *out)
 {
     struct store_details d = {.released_ms = 0};
     size_t client, origin;
+    bool has_key;
 
     if (text.len < DETAILS_SIZE ||
         !message_time_read(text, RELEASED_AT, &d.released_ms) ||
         !message_time_read(text, DEAD_AT, &d.dead_lettered_ms))
         return false;
-    client = (uint8_t)text.data[CLIENT_LEN_AT];
+    client = (uint8_t)text.data[CLIENT_LEN_AT] % HAS_KEY;
+    has_key = (uint8_t)text.data[CLIENT_LEN_AT] >= HAS_KEY;
     origin = (uint8_t)text.data[ORIGIN_LEN_AT];
     if (text.len < DETAILS_SIZE + client + origin)
         return false;
@@ -166,8 +204,11 @@ message_details_read(struct bytes text, struct store_details *out)
         d.client = bytes_of(text.data, client);
     if (origin > 0)
         d.origin = bytes_of(text.data + client, origin);
+    text = bytes_of(text.data + client + origin, text.len - client - origin);
+    if (has_key && !cut_key(&text, &d.unique))
+        return false;
     if (d.released_ms != 0)
-        d.reason = bytes_of(text.data + client + origin, text.len - client - origin);
+        d.reason = text;
     *out = d;
     return true;
 }
@@ -177,13 +218,24 @@ message_details_write(struct buf *out, const struct store_details *details)
 {
     const double times[] = {(double)details->released_ms,
                             (double)details->dead_lettered_ms};
+    const struct store_unique *unique = &details->unique;
+    const double due = (double)unique->due_ms;
 
-    ENSURE(details->client.len <= UINT8_MAX && details->origin.len <= UINT8_MAX);
+    ENSURE(details->client.len < HAS_KEY && details->origin.len <= UINT8_MAX &&
+           unique->key.len <= STORE_UNIQUE_MAX);
     buf_add(out, times, sizeof(times)); /* little-endian, as on this machine */
-    buf_byte(out, (char)details->client.len);
+    buf_byte(out, (char)(details->client.len + (unique->key.len > 0 ? HAS_KEY : 0)));
     buf_byte(out, (char)details->origin.len);
     buf_bytes(out, details->client);
     buf_bytes(out, details->origin);
+    if (unique->key.len > 0) {
+        buf_byte(out, (char)((unique->until_claimed ? UNTIL_CLAIMED : 0) |
+                             (unique->due_ms != 0 ? HAS_DUE : 0)));
+        buf_byte(out, (char)unique->key.len);
+        buf_bytes(out, unique->key);
+        if (unique->due_ms != 0)
+            buf_add(out, &due, sizeof(due));
+    }
     buf_bytes(out, details->reason);
 }
 

@@ -29,9 +29,12 @@ uint16_t slot_of(struct bytes key);
 /*
  * All keys of a queue are in one slot:
  *
- *     claimd:1:{PROJECT/NAME}:X      key X of a queue; {PROJECT//NAME} of a topic
- *     claimd:1:{PROJECT}:n           names of the queues of a project; :t of its topics
- *     claimd:1:projects:n            projects that have had queues; :t topics
+ *     claimd:1:{PROJECT/NAME}:X      key X of a queue; {PROJECT//NAME} of a topic,
+ *                                    {PROJECT///NAME} of a queue of schedules
+ *     claimd:1:{PROJECT}:n           names of the queues of a project; :t of its topics,
+ *                                    :s of its queues of schedules
+ *     claimd:1:projects:n            projects that have had queues; :t topics, :s
+ *                                    schedules
  *     claimd:1:due:K                 lists of queues with subscriptions (due.h)
  *     claimd:1:ends:K                lists of queues with claims that end
  *
@@ -94,7 +97,7 @@ bool message_time_read(struct bytes text, size_t at, int64_t *ms)
 bool message_head_read(struct bytes text, struct message_head *out)
     __attribute__((warn_unused_result));
 
-/* Details as scripts pack them (lib/dead_letters.lua). The texts are borrowed. False: the
+/* Details as scripts pack them (lib/details.lua). The texts are borrowed. False: the
  * text is none. */
 bool message_details_read(struct bytes text, struct store_details *out)
     __attribute__((warn_unused_result));
@@ -199,10 +202,11 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(index_page, "n", "t", SHAPE_ASKED)                                                 \
     X(index_add, "", "", 0)                                                              \
     X(index_remove, "", "", 0)                                                           \
-    X(message_post, "tnnn", "", 0)                                                       \
+    X(message_post, "tnnn|k", "", 0)                                                     \
     X(message_post_keyed, "tnnn", "", 0)                                                 \
     X(message_list, "ntn", "nhtk", SHAPE_ASKED)                                          \
     X(message_get, "nt", "nhtk", SHAPE_ASKED)                                            \
+    X(message_find, "nt", "nhtk", 1)                                                     \
     X(message_delete, "|n", "in", SHAPE_ASKED)                                           \
     X(message_pop, "n|t", "nhtk", SHAPE_ASKED)                                           \
     X(message_pop_keyed, "n|t", "nhtk", SHAPE_ANY)                                       \
@@ -216,9 +220,11 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(claim_finish_post, "ttnnn", "in|tt", SHAPE_ASKED)                                  \
     X(claim_finish_keyed, "ttnnn", "in|tt", SHAPE_ASKED)                                 \
     X(claim_finish_post_keyed, "ttnnn", "in|tt", SHAPE_ASKED)                            \
-    X(redrive, "tnnni", "|tt", 0)                                                        \
-    X(transfer_post, "tnnn", "", 0)                                                      \
-    X(dead_letter_post, "ntn", "", 0)                                                    \
+    X(redrive, "tnnnni", "t|tt", SHAPE_ASKED)                                            \
+    X(unique_find, "t", "", 0)                                                           \
+    X(transfer_post, "tnnn|k", "", 0)                                                    \
+    X(transfer_return, "", "", 0)                                                        \
+    X(dead_letter_post, "ntn", "t", SHAPE_ASKED)                                         \
     X(transfer_forget, "", "", 0)                                                        \
     X(outbox_done, "", "", 0)                                                            \
     X(outbox_lease, "", "tt", SHAPE_ANY)                                                 \

@@ -117,15 +117,15 @@ walk_project(struct walk *w, struct bytes project, enum store_kind kind)
     return st;
 }
 
-/* Calls `fn` for at most `most` queues. */
+/* Calls `fn` for at most `most` queues of the kinds up to `last`. */
 static enum status
-walk_queues(struct redis_store *s, struct store_op *op, size_t most, queue_fn *fn,
-            void *arg)
+walk_queues(struct redis_store *s, struct store_op *op, enum store_kind last, size_t most,
+            queue_fn *fn, void *arg)
 {
     struct walk w = {.store = s, .op = op, .left = most, .fn = fn, .arg = arg};
     enum status st = ST_OK;
 
-    for (int kind = STORE_QUEUE; st == ST_OK && kind <= STORE_TOPIC; kind++) {
+    for (int kind = STORE_QUEUE; st == ST_OK && kind <= (int)last; kind++) {
         struct index_cursor projects = {.store = s, .kind = (enum store_kind)kind};
         struct bytes project;
 
@@ -327,7 +327,8 @@ scan_if_old(void *arg)
             shown = mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*shown));
         *next = (struct scan_result){.shown = shown};
         if (shown != NULL && count_queues(s, next->queues) == ST_OK)
-            (void)walk_queues(s, job->op, s->config.shown_queues, scan_add_queue, next);
+            (void)walk_queues(s, job->op, STORE_TOPIC, s->config.shown_queues,
+                              scan_add_queue, next);
         scan->resumed = next->stuck;
         found = next->stuck > 0;
         if (found)
@@ -552,7 +553,9 @@ redis_totals(struct store *store, struct store_op *op, struct store_totals *out)
     *out = (struct store_totals){0};
     st = count_queues(s, queues);
     out->queues = queues[STORE_QUEUE] + queues[STORE_TOPIC];
-    return st == ST_OK ? walk_queues(s, op, TOTALS_MOST, totals_add_queue, out) : st;
+    return st == ST_OK
+               ? walk_queues(s, op, STORE_TOPIC, TOTALS_MOST, totals_add_queue, out)
+               : st;
 }
 
 static enum status
@@ -580,7 +583,7 @@ redis_audit(struct store *store)
     struct reason why;
 
     reason_init(&why);
-    if (walk_queues(s, &op, SIZE_MAX, audit_one_queue, &why) == ST_OK)
+    if (walk_queues(s, &op, STORE_SCHEDULES, SIZE_MAX, audit_one_queue, &why) == ST_OK)
         return true;
     if (s->config.warn != NULL)
         s->config.warn(s->config.warn_arg, why.text);

@@ -80,6 +80,8 @@ check_message(const struct store_message_record *m, size_t i, struct store_flaw 
                          "it is out of range, or longer than the TTL of the message");
     if (m->body.len == 0 || m->body.len > UINT32_MAX / 2)
         return note_flaw(flaw, i, "body", "it is missing or too long");
+    if (m->details != NULL && m->details->unique.key.len > STORE_UNIQUE_MAX)
+        return note_flaw(flaw, i, "details.unique", "it is too long");
     if (c == NULL)
         return ST_OK;
     if (!is_numbered(&c->id))
@@ -124,9 +126,9 @@ check_record(const struct store_record *r, size_t i, struct store_flaw *flaw)
 }
 
 /* A text that must be unique, its kind, and its record. */
-struct unique_key {
+struct record_key {
     struct bytes text;
-    enum { MESSAGE_ID, CLAIM_NUMBER, SUBSCRIPTION_NUMBER, SUBSCRIBER } what;
+    enum { MESSAGE_ID, CLAIM_NUMBER, UNIQUE_KEY, SUBSCRIPTION_NUMBER, SUBSCRIBER } what;
     size_t index;
     const struct store_claim_record *claim;
 };
@@ -134,7 +136,7 @@ struct unique_key {
 static int
 compare(const void *a, const void *b)
 {
-    const struct unique_key *x = a, *y = b;
+    const struct record_key *x = a, *y = b;
     int order = x->what != y->what ? (int)x->what - (int)y->what
                                    : bytes_compare(x->text, y->text);
 
@@ -143,33 +145,38 @@ compare(const void *a, const void *b)
 
 /* Adds the keys of a record. Returns their number. */
 static size_t
-add_keys(struct unique_key *keys, size_t count, const struct store_record *r, size_t i)
+add_keys(struct record_key *keys, size_t count, const struct store_record *r, size_t i)
 {
     if (r->kind == STORE_RECORD_MESSAGE && r->message.id.text[0] != '\0')
         keys[count++] =
-            (struct unique_key){store_id_bytes(&r->message.id), MESSAGE_ID, i, NULL};
+            (struct record_key){store_id_bytes(&r->message.id), MESSAGE_ID, i, NULL};
     if (r->kind == STORE_RECORD_MESSAGE && r->message.claim != NULL &&
         r->message.claim->id.text[0] != '\0')
-        keys[count++] = (struct unique_key){number_text(&r->message.claim->id),
+        keys[count++] = (struct record_key){number_text(&r->message.claim->id),
                                             CLAIM_NUMBER, i, r->message.claim};
+    if (r->kind == STORE_RECORD_MESSAGE && r->message.details != NULL &&
+        store_holds_key(r->message.details))
+        keys[count++] =
+            (struct record_key){r->message.details->unique.key, UNIQUE_KEY, i, NULL};
     if (r->kind == STORE_RECORD_SUBSCRIPTION) {
         if (r->subscription.id.text[0] != '\0')
-            keys[count++] = (struct unique_key){number_text(&r->subscription.id),
+            keys[count++] = (struct record_key){number_text(&r->subscription.id),
                                                 SUBSCRIPTION_NUMBER, i, NULL};
         keys[count++] =
-            (struct unique_key){r->subscription.subscriber, SUBSCRIBER, i, NULL};
+            (struct record_key){r->subscription.subscriber, SUBSCRIBER, i, NULL};
     }
     return count;
 }
 
 static enum status
-check_twice(struct unique_key *keys, size_t count, struct store_flaw *flaw)
+check_twice(struct record_key *keys, size_t count, struct store_flaw *flaw)
 {
     static const struct {
         const char *member, *what;
     } said[] = {
         [MESSAGE_ID] = {"id", "another message has the same id"},
         [CLAIM_NUMBER] = {"claim.id", "its last 12 digits are those of another claim"},
+        [UNIQUE_KEY] = {"details.unique", "another message holds the same key"},
         [SUBSCRIPTION_NUMBER] = {"id",
                                  "its last 12 digits are those of another subscription"},
         [SUBSCRIBER] = {"subscriber", "it has two subscriptions to the queue"},
@@ -193,13 +200,13 @@ store_records_check(struct mem *mem, const struct store_record *records, size_t 
                     struct store_flaw *flaw)
 {
     enum status st = ST_OK;
-    struct unique_key *keys;
+    struct record_key *keys;
     size_t keyed = 0;
 
     if (count > STORE_APPLY_MOST)
         return note_flaw(flaw, STORE_APPLY_MOST, "id",
                          "the queue has too many messages to load at once");
-    keys = mem_calloc(mem, 2 * count + 1, sizeof(*keys));
+    keys = mem_calloc(mem, 3 * count + 1, sizeof(*keys));
     if (keys == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; st == ST_OK && i < count; i++) {

@@ -23,7 +23,7 @@ texts_of(const struct record *record)
     if (change->subscription != NULL)
         total += change->subscription->subscriber.len + change->subscription->options.len;
     while (copy.change.next(&copy.change, &m))
-        total += m.body.len;
+        total += m.body.len + (m.details == NULL ? 0 : store_details_bytes(m.details));
     return total;
 }
 

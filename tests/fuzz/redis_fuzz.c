@@ -52,6 +52,7 @@ read_batch(struct store_batch *batch, enum status st, size_t most)
             read_text(m->details->reason);
             read_text(m->details->client);
             read_text(m->details->origin);
+            read_text(m->details->unique.key);
         }
     }
     store_batch_release(batch);

@@ -210,6 +210,14 @@ some_key(struct history *h, uint64_t what)
         h->pair.key = (struct store_key){.hash = {below(h, 8), 1}, .digest = {what, 2}};
 }
 
+/* One of few keys, in *text. */
+static struct store_unique
+some_unique(struct history *h, char text[8])
+{
+    snprintf(text, 8, "k%d", (int)below(h, 6));
+    return (struct store_unique){.key = bytes_str(text), .until_claimed = chance(h, 40)};
+}
+
 static void
 do_post(struct history *h, size_t queue)
 {
@@ -219,6 +227,8 @@ do_post(struct history *h, size_t queue)
     char bodies[MAX_BATCH][48];
     struct store_checksum checksums[MAX_BATCH];
     struct store_post post = {.drafts = drafts};
+    struct store_unique unique;
+    char key[8];
     bool posted;
 
     post.count = 1 + below(h, h->shape->batch);
@@ -238,7 +248,12 @@ do_post(struct history *h, size_t queue)
         memset(checksums, (int)below(h, 256), sizeof(checksums));
         post.checksums = checksums;
     }
-    some_key(h, post.count);
+    if (post.count == 1 && chance(h, 40)) {
+        unique = some_unique(h, key);
+        post.unique = &unique;
+    } else {
+        some_key(h, post.count);
+    }
     posted = pair_post(&h->pair, &where, &post, ids);
     h->pair.keyed = false;
     if (!posted)
@@ -541,10 +556,17 @@ may_have_dead_letter(const struct pair_finish *f)
     return false;
 }
 
+/* A post of a finish. */
+struct choice {
+    struct store_draft draft;
+    struct store_unique unique;
+    char body[24], key[8];
+};
+
 /* To queues of the project, no two to one. */
 static void
 choose_posts(struct history *h, size_t queue, struct pair_finish *f,
-             struct store_draft *drafts, char (*bodies)[24], size_t *to)
+             struct choice *chosen, size_t *to)
 {
     size_t count = chance(h, 50) ? below(h, PAIR_POSTS + 1) : 0;
 
@@ -562,16 +584,21 @@ choose_posts(struct history *h, size_t queue, struct pair_finish *f,
             count--;
             continue;
         }
-        snprintf(bodies[at], sizeof(bodies[at]), "%" PRIu64, h->bodies++);
-        drafts[at] = (struct store_draft){bytes_str(bodies[at]),
-                                          some_seconds(h, h->shape->ttl_s), STORE_UNSET};
-        f->posts[f->post_count++] =
+        snprintf(chosen[at].body, sizeof(chosen[at].body), "%" PRIu64, h->bodies++);
+        chosen[at].draft = (struct store_draft){
+            bytes_str(chosen[at].body), some_seconds(h, h->shape->ttl_s), STORE_UNSET};
+        f->posts[f->post_count] =
             (struct store_finish_post){.queue = queue_at(h, to[at]).name,
-                                       .post = {.drafts = &drafts[at],
+                                       .post = {.drafts = &chosen[at].draft,
                                                 .count = 1,
                                                 .client = below(h, 3),
                                                 .request_bytes = below(h, 300),
                                                 .create_queue = chance(h, 90)}};
+        if (chance(h, 40)) {
+            chosen[at].unique = some_unique(h, chosen[at].key);
+            f->posts[f->post_count].post.unique = &chosen[at].unique;
+        }
+        f->post_count++;
     }
 }
 
@@ -583,9 +610,8 @@ do_finish(struct history *h, size_t queue)
     struct pair_finish f = {.claim = some_claim(h, queue),
                             .renew = chance(h, 30) ? &terms : NULL,
                             .atomic = chance(h, 60)};
-    struct store_draft drafts[PAIR_POSTS];
+    struct choice chosen[PAIR_POSTS];
     struct id_pair held[PAIR_ITEMS];
-    char bodies[PAIR_POSTS][24];
     size_t to[PAIR_POSTS], count;
 
     count = pair_held(&h->pair, &where, &f.claim, held, PAIR_ITEMS);
@@ -597,7 +623,7 @@ do_finish(struct history *h, size_t queue)
 
         add_item(h, &f, &other);
     }
-    choose_posts(h, queue, &f, drafts, bodies, to);
+    choose_posts(h, queue, &f, chosen, to);
     if (!pair_finish(&h->pair, &where, &f))
         return;
     for (size_t i = 0; i < f.post_count; i++)

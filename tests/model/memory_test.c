@@ -43,9 +43,10 @@ dump_batch(FILE *out, const struct store_batch *batch)
                 m->claim_id.text, (int)m->body.len, m->body.data, m->ttl_s, m->age_s,
                 m->claim_count);
         if (m->details != NULL)
-            fprintf(out, " '%.*s' of %.*s", (int)m->details->reason.len,
+            fprintf(out, " '%.*s' of %.*s key '%.*s'", (int)m->details->reason.len,
                     m->details->reason.data, (int)m->details->origin.len,
-                    m->details->origin.data);
+                    m->details->origin.data, (int)m->details->unique.key.len,
+                    m->details->unique.key.data);
         fprintf(out, " delayed %" PRId64 "\n", m->delayed_until_ms);
     }
 }
@@ -186,6 +187,38 @@ claims(struct scene *s, int size)
         keep(s, take(&s->f, 1));
 }
 
+/* Posts a message with this key. *existing: a message held it. */
+static enum status
+try_unique(struct scene *s, const char *key, bool until_claimed, bool *existing)
+{
+    const struct store_draft draft = {bytes_str("\"body\""), 300, 0};
+    const struct store_unique unique = {.key = bytes_str(key),
+                                        .until_claimed = until_claimed};
+    const struct store_post request = {
+        .drafts = &draft, .count = 1, .create_queue = true, .unique = &unique};
+    struct store_op op = {.now_ms = s->f.now_ms};
+    enum status st =
+        store_message_post(s->f.store, &op, &s->f.queue, &request, s->spare_ids);
+
+    *existing = op.existing;
+    return st;
+}
+
+/* The queue with `size` + 1 unique messages. Every other one holds its key until it is
+ * claimed. */
+static void
+unique_messages(struct scene *s, int size)
+{
+    bool existing;
+    char key[24];
+
+    for (int i = 0; i <= size; i++) {
+        snprintf(key, sizeof(key), "key%d", i);
+        ck_assert_status(try_unique(s, key, i % 2 == 0, &existing), ST_OK);
+        ck_assert(!existing);
+    }
+}
+
 /* A claim of ten messages, some of them deleted, and free ones around it. */
 static void
 worn_claim(struct scene *s, int size)
@@ -246,6 +279,30 @@ failing(struct scene *s, int size)
     keep(s, take(&s->f, 6));
 }
 
+/* The same, and `size` + 1 unique messages are dead letters in "failed", which is the
+ * queue now. A message of their origin holds the key of the last one. */
+static void
+fallen_unique(struct scene *s, int size)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    bool existing;
+    char key[24];
+
+    settings.max_claim_count = 1;
+    settings.dead_letter = bytes_str("failed");
+    make_queue(&s->f, &settings);
+    for (int i = 0; i <= size; i++) {
+        snprintf(key, sizeof(key), "key%d", i);
+        ck_assert_status(try_unique(s, key, false, &existing), ST_OK);
+    }
+    release(&s->f, take(&s->f, (size_t)size + 1));
+    post(&s->f, 1);
+    ck_assert_uint_eq((keep(s, take(&s->f, 1)), s->f.seen.count), 1); /* moves them */
+    if (size > 0)
+        ck_assert_status(try_unique(s, key, false, &existing), ST_OK);
+    use(&s->f, "failed");
+}
+
 /* Dead letters in "failed", which is the queue now. */
 static void
 fallen(struct scene *s, int size)
@@ -282,6 +339,26 @@ static enum status
 act_post_one(struct scene *s)
 {
     return post_some(s, 1);
+}
+
+static enum status
+act_post_unique(struct scene *s)
+{
+    bool existing = false;
+    enum status st = try_unique(s, "another key", true, &existing);
+
+    ck_assert(!existing);
+    return st;
+}
+
+static enum status
+act_post_existing(struct scene *s)
+{
+    bool existing = false;
+    enum status st = try_unique(s, "key0", false, &existing);
+
+    ck_assert_int_eq(existing, st == ST_OK);
+    return st;
 }
 
 static enum status
@@ -469,6 +546,8 @@ act_load(struct scene *s)
     struct store_record records[11] = {
         {.kind = STORE_RECORD_QUEUE,
          .metadata = {bytes_str("{\"a\":1}"), STORE_SETTINGS_INIT}}};
+    const struct store_details keyed = {
+        .unique = {.key = bytes_str("key"), .until_claimed = true}};
     struct store_queue where = s->f.queue;
 
     for (size_t i = 0; i < 2; i++) {
@@ -488,6 +567,7 @@ act_load(struct scene *s)
                         .expires_ms = now_ms + 600000,
                         .claim = i % 3 == 0 ? NULL : &claims[i % 3 - 1]}};
     records[1].message.id = text_id("abcdefab0000000000000001");
+    records[1].message.details = &keyed;
     where.name = bytes_str("loaded");
     return store_apply(s->f.store, STORE_AT(now_ms), &where, records, 11);
 }
@@ -542,9 +622,11 @@ act_list_subscriptions(struct scene *s)
     return st;
 }
 
-/* A finish of everything, with a post to these queues. */
+/* A finish of everything, with a post to these queues, of which the first may be of one
+ * unique message. */
 static enum status
-finish_all(struct scene *s, const char *first, const char *second)
+finish_all(struct scene *s, const char *first, const char *second,
+           const struct store_unique *unique)
 {
     const int posted = s->f.posted;
     struct finishing g = finishing_of(&s->f, s->claims[s->claim_count - 1]);
@@ -555,7 +637,8 @@ finish_all(struct scene *s, const char *first, const char *second)
     then_release(&g, 3, 0, NULL);
     then_dead_letter(&g, 4, NULL);
     then_dead_letter(&g, 5, "bad");
-    then_post(&g, first, 2);
+    then_post(&g, first, unique == NULL ? 2 : 1);
+    g.posts[0].post.unique = unique;
     then_post(&g, second, 4);
     then_renew(&g, 600, 60);
     st = finish(&s->f, &g);
@@ -566,13 +649,22 @@ finish_all(struct scene *s, const char *first, const char *second)
 static enum status
 act_finish(struct scene *s)
 {
-    return finish_all(s, "next", "q");
+    return finish_all(s, "next", "q", NULL);
+}
+
+static enum status
+act_finish_unique(struct scene *s)
+{
+    const struct store_unique unique = {.key = bytes_str("next key"),
+                                        .until_claimed = true};
+
+    return finish_all(s, "next", "q", &unique);
 }
 
 static enum status
 act_finish_to_dead_letters(struct scene *s)
 {
-    return finish_all(s, "another", "failed");
+    return finish_all(s, "another", "failed", NULL);
 }
 
 static enum status
@@ -639,6 +731,9 @@ static const struct situation situations[] = {
     {"a message behind others", messages, act_post_one, 130, 1, false},
     {"many messages behind others", messages, act_post_many, 130, 13, false},
     {"many messages that make their queue", queues, act_post_many, 40, 8, false},
+    {"a unique message", unique_messages, act_post_unique, 40, 20, false},
+    {"a unique message that makes its queue", queues, act_post_unique, 10, 5, false},
+    {"a message whose key is held", unique_messages, act_post_existing, 10, 5, false},
     {"a queue among others", queues, act_create, 70, 1, false},
     {"showing a queue", messages, act_show, 0, 1, false},
     {"listing queues", queues, act_list_queues, 30, 10, false},
@@ -649,6 +744,7 @@ static const struct situation situations[] = {
     {"getting messages", worn_claim, act_get, 0, 1, false},
     {"popping messages", worn_claim, act_pop, 0, 1, false},
     {"a claim beside others", claims, act_claim, 70, 1, false},
+    {"a claim that frees keys", unique_messages, act_claim, 20, 5, false},
     {"querying a claim", worn_claim, act_query, 0, 1, false},
     {"a claim that moves dead letters", dead_letters, act_claim, 100, 3, true},
     {"a claim that moves dead letters beside others", more_dead_letters, act_claim, 100,
@@ -664,6 +760,8 @@ static const struct situation situations[] = {
     {"a finish", failing, act_finish, 60, 6, false},
     {"a finish that posts to the dead-letter queue", failing, act_finish_to_dead_letters,
      60, 6, false},
+    {"a finish that posts a unique message", failing, act_finish_unique, 60, 30, false},
+    {"putting unique dead letters back", fallen_unique, act_redrive, 50, 25, false},
     {"putting dead letters back", fallen, act_redrive, 50, 7, false},
     {"putting dead letters into a queue that is made", fallen, act_redrive_to_a_new_queue,
      50, 10, false},

@@ -196,6 +196,10 @@ agree_details(const struct pair *p, const struct store_details *twin,
     pair_agree_bytes(p, "origin", twin->origin, engine->origin);
     pair_agree(p, "released", twin->released_ms, engine->released_ms);
     pair_agree(p, "dead-lettered", twin->dead_lettered_ms, engine->dead_lettered_ms);
+    pair_agree_bytes(p, "unique key", twin->unique.key, engine->unique.key);
+    pair_agree(p, "until claimed", twin->unique.until_claimed,
+               engine->unique.until_claimed);
+    pair_agree(p, "due", twin->unique.due_ms, engine->unique.due_ms);
 }
 
 /* The engine shows the messages of the twin from its first-th message on. */
@@ -709,21 +713,25 @@ pair_post(struct pair *p, const struct store_queue *queue, const struct store_po
     enum status st;
 
     require(post->count <= MANY);
-    pair_note(p, queue, "%spost %zu: %.*s... ttl %" PRId64 " delay %" PRId64, key_mark(p),
-              post->count,
+    pair_note(p, queue, "%spost %zu%s%.*s%s: %.*s... ttl %" PRId64 " delay %" PRId64,
+              key_mark(p), post->count, post->unique == NULL ? "" : " unique ",
+              post->unique == NULL ? 0 : (int)post->unique->key.len,
+              post->unique == NULL ? "" : post->unique->key.data,
+              post->unique != NULL && post->unique->until_claimed ? " until claimed" : "",
               (int)(post->drafts[0].body.len > 8 ? 8 : post->drafts[0].body.len),
               post->drafts[0].body.data, post->drafts[0].ttl_s, post->drafts[0].delay_s);
     st = pair_agree_status(p, store_message_post(p->twin, &v.twin, queue, post, twin),
                            store_message_post(p->engine, &v.engine, queue, post, engine));
     agree_repeated(p, &v);
+    pair_agree(p, "existing", v.twin.existing, v.engine.existing);
     for (size_t i = 0; st == ST_OK && i < post->count; i++) {
         ids[i] = (struct id_pair){twin[i], engine[i]};
-        if (v.twin.repeated)
-            pair_agree_id(p, "repeated id", &twin[i], &engine[i]);
+        if (v.twin.repeated || v.twin.existing)
+            pair_agree_id(p, "earlier id", &twin[i], &engine[i]);
         else
             pair_learn(p, &ids[i]);
     }
-    return st == ST_OK && !v.twin.repeated;
+    return st == ST_OK && !v.twin.repeated && !v.twin.existing;
 }
 
 /*

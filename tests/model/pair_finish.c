@@ -79,8 +79,15 @@ pair_finish(struct pair *p, const struct store_queue *queue, struct pair_finish 
         return false;
     pair_agree(p, "renewed", twin.request.number != 0, engine.request.number != 0);
     for (size_t i = 0; i < f->post_count; i++) {
+        const bool known = engine.posts[i].pending && f->posts[i].post.unique != NULL;
+
         f->posted[i] = (struct id_pair){twin.posted[i], engine.posted[i]};
-        pair_learn(p, &f->posted[i]);
+        if (!known)
+            pair_agree(p, "existing", twin.posts[i].existing, engine.posts[i].existing);
+        if (twin.posts[i].existing && !known)
+            pair_agree_id(p, "existing id", &twin.posted[i], &engine.posted[i]);
+        else if (!twin.posts[i].existing)
+            pair_learn(p, &f->posted[i]);
     }
     return true;
 }
@@ -116,7 +123,7 @@ enum { TARGETS = 256, IDS = 16 };
 
 /* The sum of the results of all calls. */
 struct driven {
-    size_t moved, unknown_origin;
+    size_t moved, unknown_origin, key_held;
     uint64_t remaining;
     char order[TARGETS]; /* the first letters of the targets, a message each */
 };
@@ -139,6 +146,7 @@ redrive_all(struct store *s, int64_t now_ms, const struct store_queue *queue,
             all->order[all->moved + i] = out.target.data[out.target.len - 1];
         all->moved += out.moved;
         all->unknown_origin += out.unknown_origin;
+        all->key_held += out.key_held;
         all->remaining = out.remaining;
     } while (out.more && all->moved < limit);
     return ST_OK;
@@ -171,7 +179,9 @@ pair_redrive(struct pair *p, const struct store_queue *queue,
     pair_agree(p, "remaining", (int64_t)twin.remaining, (int64_t)engine.remaining);
     for (size_t i = 0; i < twin.moved && i < TARGETS; i++)
         pair_agree(p, "target", twin.order[i], engine.order[i]);
-    if (twin.moved < which->limit) /* else one may have looked further */
-        pair_agree(p, "unknown origins", (int64_t)twin.unknown_origin,
-                   (int64_t)engine.unknown_origin);
+    if (twin.moved == which->limit) /* one may have looked further */
+        return;
+    pair_agree(p, "unknown origins", (int64_t)twin.unknown_origin,
+               (int64_t)engine.unknown_origin);
+    pair_agree(p, "held keys", (int64_t)twin.key_held, (int64_t)engine.key_held);
 }

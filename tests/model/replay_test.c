@@ -210,6 +210,7 @@ check_crash(struct tale *t, struct tally *tally)
         replay_until(t, t->log, logbook_whole(t->log, t->log->next - lost));
 
     tally->crashes += lost > 0;
+    story_check_keys(server.store, t->story.f.now_ms, true);
     close_server(&server);
 }
 
@@ -243,8 +244,10 @@ check_replay(struct tale *t, bool restart, struct tally *tally)
     if (restart) {
         take_over(t, &server);
         tally->restarts++;
-    } else
+    } else {
+        story_check_keys(server.store, t->story.f.now_ms, true);
         close_server(&server);
+    }
 }
 
 /* ---------------------------------------------------------------------- checkpoints */
@@ -325,6 +328,8 @@ step(struct tale *t)
     st = story_operate(&t->story, &op, below(t, STORY_QUEUES));
     mem_fail_nth(t->story.f.mem, 0);
     ck_assert(store_audit(t->story.f.store));
+    if (below(t, 8) == 0)
+        story_check_keys(t->story.f.store, t->story.f.now_ms, false);
     if (st == ST_UNAVAILABLE)
         ck_assert(t->log->refused);
     ck_assert_uint_lt(op.lsn, t->log->next);

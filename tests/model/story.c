@@ -9,6 +9,8 @@ static const char *const names[STORY_QUEUES] = {"a", "b", "c", "d", "a", "b", "c
 
 const char *const story_projects[] = {"p", "r", NULL};
 
+const char *const story_keys[STORY_KEYS] = {"x", "y", "z"};
+
 struct store_queue
 story_queue(size_t i)
 {
@@ -152,6 +154,13 @@ write_body(struct story *s, char *buffer)
     return bytes_of(buffer, more);
 }
 
+static struct store_unique
+some_unique(struct story *s)
+{
+    return (struct store_unique){.key = bytes_str(story_keys[story_below(s, STORY_KEYS)]),
+                                 .until_claimed = story_below(s, 3) == 0};
+}
+
 /* Sometimes the operation has one of few keys. The digest identifies the request. */
 static void
 some_key(struct story *s, struct store_op *op, uint64_t what)
@@ -175,9 +184,14 @@ do_post(struct story *s, struct store_op *op, size_t queue)
                               .count = 1 + story_below(s, STORY_POST),
                               .client = story_below(s, 3),
                               .create_queue = story_below(s, 3) == 0};
+    struct store_unique unique;
     enum status st;
 
     ck_assert_ptr_nonnull(bodies);
+    if (post.count == 1) {
+        unique = some_unique(s);
+        post.unique = &unique;
+    }
     for (size_t i = 0; i < post.count; i++) {
         drafts[i].body = write_body(s, bodies + i * buffer);
         drafts[i].ttl_s = 1 + (int64_t)story_below(s, 300);
@@ -188,9 +202,11 @@ do_post(struct story *s, struct store_op *op, size_t queue)
         memset(sums, (int)(1 + story_below(s, 255)), sizeof(sums));
         post.checksums = sums;
     }
-    some_key(s, op, post.count);
+    if (post.unique == NULL)
+        some_key(s, op, post.count);
     st = store_message_post(s->f.store, op, &where, &post, ids);
-    for (size_t i = 0; st == ST_OK && !op->repeated && i < post.count; i++)
+    for (size_t i = 0; st == ST_OK && !op->repeated && !op->existing && i < post.count;
+         i++)
         remember(&s->messages, ids[i], queue);
     free(bodies);
     return st;
@@ -302,6 +318,7 @@ struct finish {
     struct store_finish_post posts[POSTS];
     struct store_draft drafts[POSTS];
     struct store_id posted[POSTS];
+    struct store_unique uniques[POSTS];
     char bodies[POSTS][24];
     struct store_terms terms;
 };
@@ -373,6 +390,10 @@ choose_posts(struct story *s, size_t queue, struct finish *f, size_t *queues)
                                                 .client = story_below(s, 3),
                                                 .create_queue = story_below(s, 3) > 0},
                                        .ids = &f->posted[i]};
+        if (story_below(s, 3) > 0)
+            continue;
+        f->uniques[i] = some_unique(s);
+        f->posts[i].post.unique = &f->uniques[i];
     }
     f->request.post_count = count;
 }
@@ -523,6 +544,70 @@ do_deliver(struct story *s, struct store_op *op, size_t queue)
     (void)store_queue_stats(s->f.store, op, &where, &(struct store_stats){0});
     return ST_OK;
 }
+
+/* ---------------------------------------------------------------------- keys */
+
+/* How many messages of a queue hold the key, and the id of one of them; SIZE_MAX: the
+ * queue is too large to be looked at. */
+static size_t
+find_holders(struct store *store, int64_t now_ms, const struct store_queue *where,
+             struct bytes key, struct store_id *holder)
+{
+    enum { MOST = 500 };
+    const struct store_filter filter = {
+        .limit = MOST, .include_claimed = true, .include_delayed = true};
+    struct store_batch batch = STORE_BATCH_INIT;
+    size_t count = 0;
+
+    if (store_message_list(store, STORE_AT(now_ms), where, &filter, &batch) != ST_OK)
+        return 0;
+    for (size_t i = 0; i < batch.count; i++) {
+        const struct store_details *d = batch.messages[i].details;
+
+        if (d == NULL || !store_holds_key(d) || !bytes_equal(d->unique.key, key))
+            continue;
+        *holder = batch.messages[i].id;
+        count++;
+    }
+    if (batch.count == MOST)
+        count = SIZE_MAX;
+    store_batch_release(&batch);
+    return count;
+}
+
+static void
+check_key(struct store *store, int64_t now_ms, const struct store_queue *where,
+          struct bytes key, bool probe)
+{
+    const struct store_draft draft = {bytes_str("1"), 300, STORE_UNSET};
+    const struct store_unique unique = {.key = key};
+    const struct store_post post = {.drafts = &draft, .count = 1, .unique = &unique};
+    struct store_op op = {.now_ms = now_ms};
+    struct store_id holder, id;
+    const size_t holders = find_holders(store, now_ms, where, key, &holder);
+
+    if (holders == SIZE_MAX)
+        return;
+    ck_assert_uint_le(holders, 1);
+    if (!probe || store_message_post(store, &op, where, &post, &id) != ST_OK)
+        return; /* there is no queue, or it accepts no posts */
+    ck_assert_int_eq(op.existing, holders == 1);
+    if (op.existing)
+        ck_assert(id_same(id, holder));
+}
+
+void
+story_check_keys(struct store *store, int64_t now_ms, bool probe)
+{
+    for (size_t i = 0; i < STORY_QUEUES; i++)
+        for (size_t k = 0; k < STORY_KEYS; k++) {
+            const struct store_queue where = story_queue(i);
+
+            check_key(store, now_ms, &where, bytes_str(story_keys[k]), probe);
+        }
+}
+
+/* ---------------------------------------------------------------------- operations */
 
 /* The operations, and how often each is done. */
 static const struct {

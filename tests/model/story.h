@@ -11,7 +11,7 @@
 #include "support/random.h"
 #include "support/store_fixture.h"
 
-enum { STORY_QUEUES = 8, STORY_KNOWN = 64, STORY_POST = 4 };
+enum { STORY_QUEUES = 8, STORY_KNOWN = 64, STORY_POST = 4, STORY_KEYS = 3 };
 
 /* Ids that were given out of late, and the queues they belong to. */
 struct story_ids {
@@ -35,6 +35,15 @@ struct store_queue story_queue(size_t i);
 
 /* The projects; a NULL stands behind them. */
 extern const char *const story_projects[];
+
+/* The keys of unique messages. */
+extern const char *const story_keys[STORY_KEYS];
+
+/*
+ * Checks that at most one message of each queue holds a key. probe: and that a post with
+ * the key finds it, which changes a store in which it is free.
+ */
+void story_check_keys(struct store *store, int64_t now_ms, bool probe);
 
 /* The other way round. */
 size_t story_index(const struct store_queue *queue);

@@ -1,7 +1,7 @@
 /*
  * Several threads on one engine: whatever they do at once, every message is accounted for
- * exactly once, and no two live claims ever hold the same one. Worth most under the
- * thread sanitizer.
+ * exactly once, no two live claims ever hold the same one, and no two messages of a queue
+ * hold one key. Worth most under the thread sanitizer.
  */
 #include "support/delete.h"
 #include "support/random.h"
@@ -20,6 +20,7 @@ enum {
     CLAIMS = 8,            /* a thread holds at most */
     LIMIT = 5,
     SUBSCRIBERS = 4, /* of a queue; the last one comes and goes */
+    KEYS = 3,        /* of unique messages */
 };
 
 /* The end of a message, by the number in its body. */
@@ -34,6 +35,7 @@ struct shared_state {
     _Atomic char ending[MAX_MESSAGES];
     _Atomic bool leased[QUEUES][SUBSCRIBERS];
     _Atomic int delivered; /* to all of them */
+    _Atomic int existing;  /* posts that found their key held */
     _Atomic int wrong;     /* broken promises, counted */
     uint64_t operations;
 };
@@ -111,6 +113,72 @@ do_post(struct worker *w, size_t queue)
     }
     expect_true(w, store_message_post(w->shared->store, STORE_AT(w->shared->now_ms),
                                       &where, &post, ids) == ST_OK);
+}
+
+/* The next number for a message of this thread, with its body; -1: there is none left. */
+static int
+next_number(struct worker *w, char *body, size_t cap)
+{
+    int number = atomic_fetch_add(&w->shared->posted, 1);
+
+    if (number >= MAX_MESSAGES)
+        return -1;
+    snprintf(body, cap, "%d", number);
+    return number;
+}
+
+static struct store_unique
+unique_of(size_t key, bool until_claimed)
+{
+    static const char *const keys[KEYS] = {"x", "y", "z"};
+
+    return (struct store_unique){.key = bytes_str(keys[key]),
+                                 .until_claimed = until_claimed};
+}
+
+/* Posts a message with a key, which is not stored if another one holds it. */
+static void
+do_post_unique(struct worker *w, size_t queue)
+{
+    const struct store_unique unique =
+        unique_of(random_below(&w->random, KEYS), random_chance(&w->random, 50));
+    struct store_queue where = queue_at(queue);
+    struct store_op op = {.now_ms = w->shared->now_ms};
+    struct store_draft draft = {.ttl_s = 1209600};
+    const struct store_post post = {
+        .drafts = &draft, .count = 1, .create_queue = true, .unique = &unique};
+    struct store_id id;
+    char body[16];
+    int number = next_number(w, body, sizeof(body));
+
+    if (number < 0)
+        return;
+    draft.body = bytes_str(body);
+    atomic_store(&w->shared->ending[number], POSTED); /* another thread may be quick */
+    expect_true(w,
+                store_message_post(w->shared->store, &op, &where, &post, &id) == ST_OK);
+    if (!op.existing)
+        return;
+    atomic_fetch_add(&w->shared->existing, 1);
+    expect_true(w, atomic_exchange(&w->shared->ending[number], UNBORN) == POSTED);
+}
+
+/* At most one of these messages of a queue holds each key. */
+static void
+expect_unique(struct worker *w, const struct store_batch *batch)
+{
+    for (size_t key = 0; key < KEYS; key++) {
+        const struct store_unique unique = unique_of(key, false);
+        size_t holders = 0;
+
+        for (size_t i = 0; i < batch->count; i++) {
+            const struct store_details *d = batch->messages[i].details;
+
+            holders +=
+                d != NULL && store_holds_key(d) && bytes_equal(d->unique.key, unique.key);
+        }
+        expect_true(w, holders <= 1);
+    }
 }
 
 /* Claims for a time that does not end before the test does: holders release them. */
@@ -199,18 +267,6 @@ do_finish(struct worker *w)
                                        claim, STORE_RELEASED) == ST_OK);
 }
 
-/* The next number for a message of this thread, with its body; -1: there is none left. */
-static int
-next_number(struct worker *w, char *body, size_t cap)
-{
-    int number = atomic_fetch_add(&w->shared->posted, 1);
-
-    if (number >= MAX_MESSAGES)
-        return -1;
-    snprintf(body, cap, "%d", number);
-    return number;
-}
-
 /* Finishes a claim in one step: deletes, releases or dead-letters its messages, and
  * posts one. */
 static void
@@ -225,6 +281,7 @@ do_finish_at_once(struct worker *w)
     struct store_finish_post post = {
         .queue = queue_at(to).name, .post = {.drafts = &draft, .count = 1}, .ids = &id};
     struct store_finish f = {.items = items, .posts = &post, .atomic = true};
+    const struct store_unique unique = unique_of(random_below(&w->random, KEYS), false);
     struct store_queue where;
     struct holding h;
     int number;
@@ -256,10 +313,16 @@ do_finish_at_once(struct worker *w)
     if (number >= 0) {
         atomic_store(&shared->ending[number], POSTED);
         draft = (struct store_draft){bytes_str(body), 1209600, 0};
+        if (random_chance(&w->random, 50))
+            post.post.unique = &unique;
         f.post_count = 1;
     }
     expect_true(w, store_claim_finish(shared->store, STORE_AT(shared->now_ms), &where,
                                       &f) == ST_OK);
+    if (number < 0 || !post.existing)
+        return;
+    atomic_fetch_add(&shared->existing, 1);
+    expect_true(w, atomic_exchange(&shared->ending[number], UNBORN) == POSTED);
 }
 
 static void
@@ -329,6 +392,7 @@ do_look(struct worker *w, size_t queue)
                                       &where, &filter, &batch) == ST_OK);
     for (size_t i = 0; i < batch.count; i++)
         (void)number_of(w, batch.messages[i].body);
+    expect_unique(w, &batch);
     store_batch_release(&batch);
     expect_true(w, store_queue_stats(w->shared->store, STORE_AT(w->shared->now_ms),
                                      &where, &now) == ST_OK);
@@ -443,7 +507,9 @@ do_operation(struct worker *w)
         do_subscribe(w, queue);
     if (choice >= 89 && choice < 92)
         do_redrive(w, queue);
-    if (choice < 25)
+    if (choice < 6)
+        do_post_unique(w, queue);
+    else if (choice < 25)
         do_post(w, queue);
     else if (choice < 50)
         do_claim(w, queue);
@@ -496,6 +562,25 @@ make_queues(struct fixture *f)
     make_queue(f, &settings);
 }
 
+/* Checks all messages of each queue. */
+static void
+check_keys(struct shared_state *shared, struct worker *w)
+{
+    const struct store_filter filter = {
+        .limit = MAX_MESSAGES, .include_claimed = true, .include_delayed = true};
+
+    for (size_t queue = 0; queue < QUEUES; queue++) {
+        struct store_queue where = queue_at(queue);
+        struct store_batch batch = STORE_BATCH_INIT;
+
+        ck_assert_status(store_message_list(shared->store, STORE_AT(shared->now_ms),
+                                            &where, &filter, &batch),
+                         ST_OK);
+        expect_unique(w, &batch);
+        store_batch_release(&batch);
+    }
+}
+
 /* Pops what is left: every number must turn up that has not been finished yet. */
 static void
 account_for_the_rest(struct shared_state *shared, struct worker *w)
@@ -539,7 +624,9 @@ LOOP_TEST(threads_neither_lose_a_message_nor_hold_one_twice, 3)
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
     ck_assert(store_audit(f.store));
+    check_keys(&shared, &workers[0]);
     account_for_the_rest(&shared, &workers[0]);
+    ck_assert_int_gt(shared.existing, 0);
     ck_assert_int_eq(shared.wrong, 0);
     ck_assert_int_gt(shared.delivered, 0);
     f.now_ms = shared.now_ms;

@@ -228,15 +228,17 @@ twin_totals(struct store *s, struct store_op *op, struct store_totals *out)
 {
     const struct twin *t = twin_of(s);
 
-    *out = (struct store_totals){.queues = t->queue_count};
+    *out = (struct store_totals){0};
     for (size_t i = 0; i < t->queue_count; i++) {
         const struct twin_queue *q = t->queues[i];
         const struct store_queue where = {.project = bytes_of(q->project, q->project_len),
                                           .name = bytes_of(q->name, q->name_len)};
         struct store_stats stats;
 
-        if (twin_queue_stats(s, op, &where, &stats) != ST_OK)
+        if (q->kind == STORE_SCHEDULES ||
+            twin_queue_stats(s, op, &where, &stats) != ST_OK)
             continue;
+        out->queues++;
         out->messages += stats.total;
         out->claimed += stats.claimed;
     }
@@ -500,6 +502,7 @@ static const struct store_vtable twin_ops = {
     .message_post = twin_keyed_post,
     .message_list = twin_message_list,
     .message_get = twin_message_get,
+    .message_find = twin_message_find,
     .message_delete = twin_message_delete,
     .message_pop = twin_keyed_pop,
     .claim_create = twin_keyed_claim,

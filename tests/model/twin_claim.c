@@ -35,7 +35,8 @@ twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, struct byt
                       struct bytes client, int64_t now_ms)
 {
     struct store_queue where = {.project = bytes_of(q->project, q->project_len),
-                                .name = q->settings.dead_letter};
+                                .name = q->settings.dead_letter,
+                                .kind = q->kind};
     struct twin_queue *target = twin_find_queue(t, &where);
     struct twin_message *m = twin_take_out(q, i);
 
@@ -75,6 +76,33 @@ dies_with(const struct twin_queue *q, const struct twin_claim *c,
 {
     return m->claim == c->number && twin_message_live(m, claim_end_ms(c)) &&
            twin_exhausted(q, m);
+}
+
+struct twin_message *
+twin_find_key(const struct twin_queue *q, struct bytes key, int64_t now_ms)
+{
+    for (size_t i = 0; i < q->message_count; i++) {
+        struct twin_message *m = q->messages[i];
+        bool dead = !twin_message_live(m, now_ms) || !store_holds_key(&m->details) ||
+                    !bytes_equal(m->details.unique.key, key);
+
+        for (size_t k = 0; !dead && k < q->claim_count; k++)
+            dead =
+                claim_end_ms(&q->claims[k]) <= now_ms && dies_with(q, &q->claims[k], m);
+        if (!dead)
+            return m;
+    }
+    return NULL;
+}
+
+void
+twin_free_key(struct twin_message *m)
+{
+    if (!m->details.unique.until_claimed)
+        return;
+    twin_set_text(&m->details.unique.key, BYTES_NONE);
+    m->details.unique.until_claimed = false;
+    m->details.unique.due_ms = 0;
 }
 
 int64_t
@@ -237,6 +265,7 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
             c = twin_add_claim(t, q, &own, now_ms);
         m->claim = c->number;
         m->claim_count++;
+        twin_free_key(m);
         twin_lengthen(t, m, &own, now_ms);
         twin_show(out, q, m, now_ms);
     }

@@ -43,6 +43,7 @@ check_finish(struct twin *t, const struct store_queue *where, const struct twin_
         enum status st = ST_OK;
 
         to.name = f->posts[i].queue;
+        to.kind = store_post_kind(where->kind);
         target = twin_find_queue(t, &to);
         if (target == NULL && !f->posts[i].post.create_queue)
             st = ST_NOT_FOUND;
@@ -72,9 +73,10 @@ release_item(const struct twin *t, struct twin_message *m,
     if (item->uncounted && m->claim_count > 0)
         m->claim_count--;
     m->ready_ms = now_ms;
-    if (item->delay_s == 0)
+    if (item->delay_s == 0 && item->ready_ms <= now_ms)
         return;
-    m->ready_ms = twin_deadline_ms(t, now_ms, item->delay_s);
+    m->ready_ms =
+        item->ready_ms != 0 ? item->ready_ms : twin_deadline_ms(t, now_ms, item->delay_s);
     if (m->expires_ms >= most_ms)
         return;
     m->expires_ms += item->delay_s * 1000;
@@ -96,6 +98,22 @@ do_item(struct twin *t, struct twin_queue *q, const struct store_finish_item *it
         twin_move_dead_letter(t, q, at, item->reason, client, now_ms);
 }
 
+/* The message with the key of the post that stays in its queue; NULL: none. */
+static const struct twin_message *
+find_existing(const struct twin_queue *q, const struct twin_queue *to,
+              const struct store_finish *f, const struct store_post *post, int64_t now_ms)
+{
+    const struct twin_message *m = to == NULL || post->unique == NULL
+                                       ? NULL
+                                       : twin_find_key(to, post->unique->key, now_ms);
+
+    for (size_t i = 0; m != NULL && to == q && i < f->count; i++)
+        if (f->items[i].held && bytes_equal(f->items[i].id, store_id_bytes(&m->id)) &&
+            (f->items[i].action != STORE_FINISH_RELEASE || f->items[i].exhausted))
+            return NULL;
+    return m;
+}
+
 enum status
 twin_claim_finish(struct store *s, struct store_op *op, const struct store_queue *where,
                   struct store_finish *f)
@@ -110,9 +128,18 @@ twin_claim_finish(struct store *s, struct store_op *op, const struct store_queue
     for (size_t i = 0; i < f->post_count; i++) {
         struct store_queue to = *where;
 
+        const struct twin_message *existing;
+
         to.name = f->posts[i].queue;
+        to.kind = store_post_kind(where->kind);
+        existing =
+            find_existing(q, twin_find_queue(t, &to), f, &f->posts[i].post, op->now_ms);
         f->posts[i].pending = false;
-        (void)twin_message_post(s, op, &to, &f->posts[i].post, f->posts[i].ids);
+        f->posts[i].existing = existing != NULL;
+        if (existing != NULL)
+            f->posts[i].ids[0] = existing->id;
+        else
+            twin_add_messages(t, &to, &f->posts[i].post, op->now_ms, f->posts[i].ids);
     }
     for (size_t i = 0; i < f->count; i++)
         if (f->items[i].held)
@@ -189,6 +216,7 @@ redrive_next(struct twin *t, struct twin_queue *q, const struct store_queue *whe
              struct store_redrive *which, struct store_redriven *out, int64_t now_ms)
 {
     struct store_queue to = *where;
+    const struct twin_queue *target;
     const struct twin_message *m;
     size_t i;
 
@@ -210,6 +238,13 @@ redrive_next(struct twin *t, struct twin_queue *q, const struct store_queue *whe
     which->resume = which->ids != NULL ? which->resume + 1 : m->position + 1;
     if (!bytes_present(to.name)) {
         out->unknown_origin++;
+        return true;
+    }
+    target = twin_find_queue(t, &to);
+    if (target != NULL &&
+        store_holds_key(&(struct store_details){.unique = m->details.unique}) &&
+        twin_find_key(target, m->details.unique.key, now_ms) != NULL) {
+        out->key_held++;
         return true;
     }
     memcpy(out->target_text, to.name.data, to.name.len);

@@ -44,6 +44,13 @@ make_message(const struct twin *t, const struct twin_queue *q,
     m->expires_ms = twin_deadline_ms(t, now_ms, ttl_s);
     m->ready_ms = delay_s > 0 ? twin_deadline_ms(t, now_ms, delay_s) : now_ms;
     m->delay_s = delay_s;
+    if (post->unique != NULL) {
+        const struct store_details details = {.unique = *post->unique};
+
+        twin_set_details(m, &details);
+        if (post->ready_ms != 0)
+            m->ready_ms = post->ready_ms;
+    }
     return m;
 }
 
@@ -72,20 +79,12 @@ twin_check_post(const struct twin *t, const struct twin_queue *q,
     return ST_OK;
 }
 
-enum status
-twin_message_post(struct store *s, struct store_op *op, const struct store_queue *where,
-                  const struct store_post *post, struct store_id *ids)
+void
+twin_add_messages(struct twin *t, const struct store_queue *where,
+                  const struct store_post *post, int64_t now_ms, struct store_id *ids)
 {
-    const int64_t now_ms = op->now_ms;
-    struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
-    enum status st;
 
-    if (q == NULL && !post->create_queue)
-        return ST_NOT_FOUND;
-    st = twin_check_post(t, q, post);
-    if (st != ST_OK)
-        return st;
     if (q == NULL)
         q = twin_add_queue(t, where, NULL);
     twin_forget(t, q, now_ms);
@@ -97,6 +96,55 @@ twin_message_post(struct store *s, struct store_op *op, const struct store_queue
         ids[i] = m->id;
         twin_feed(t, q, m);
     }
+}
+
+/* The new message takes the place of m, the holder of its key (NULL: none). */
+static enum status
+replace_message(struct twin *t, struct twin_queue *q, const struct twin_message *m,
+                const struct store_post *post, int64_t now_ms, struct store_id *ids)
+{
+    const struct store_queue where = {.project = bytes_of(q->project, q->project_len),
+                                      .name = bytes_of(q->name, q->name_len),
+                                      .kind = q->kind};
+    size_t at = twin_find_message(q, post->replaces, now_ms);
+    struct twin_message *old;
+
+    if (m == NULL || at == q->message_count || q->messages[at] != m)
+        return ST_CHANGED;
+    old = twin_take_out(q, at);
+    twin_add_messages(t, &where, post, now_ms, ids);
+    twin_set_text(&q->messages[q->message_count - 1]->details.reason,
+                  old->details.reason);
+    twin_set_text(&q->messages[q->message_count - 1]->details.client,
+                  old->details.client);
+    q->messages[q->message_count - 1]->details.released_ms = old->details.released_ms;
+    twin_free_message(old);
+    return ST_OK;
+}
+
+enum status
+twin_message_post(struct store *s, struct store_op *op, const struct store_queue *where,
+                  const struct store_post *post, struct store_id *ids)
+{
+    struct twin *t = twin_of(s);
+    struct twin_queue *q = twin_find_queue(t, where);
+    const struct twin_message *m = NULL;
+    enum status st;
+
+    if (q == NULL && !post->create_queue)
+        return ST_NOT_FOUND;
+    st = twin_check_post(t, q, post);
+    if (st != ST_OK)
+        return st;
+    if (q != NULL && post->unique != NULL)
+        m = twin_find_key(q, post->unique->key, op->now_ms);
+    if (bytes_present(post->replaces))
+        return replace_message(t, q, m, post, op->now_ms, ids);
+    op->existing = m != NULL;
+    if (m != NULL)
+        ids[0] = m->id;
+    else
+        twin_add_messages(t, where, post, op->now_ms, ids);
     return ST_OK;
 }
 
@@ -138,12 +186,13 @@ show_text(char **to, struct bytes text)
 static const struct store_details *
 show_details(const struct store_details *d, struct store_details *copy, char **to)
 {
-    if (d->released_ms == 0 && d->dead_lettered_ms == 0)
+    if (d->released_ms == 0 && d->dead_lettered_ms == 0 && d->unique.key.len == 0)
         return NULL;
     *copy = *d;
     copy->reason = show_text(to, d->reason);
     copy->client = show_text(to, d->client);
     copy->origin = show_text(to, d->origin);
+    copy->unique.key = show_text(to, d->unique.key);
     return copy;
 }
 
@@ -162,8 +211,8 @@ twin_show(struct store_batch *out, const struct twin_queue *q,
     struct store_message *view = &out->messages[out->count++];
     const struct twin_claim *c = twin_holder(q, m, now_ms);
     const struct store_details *d = &m->details;
-    struct shown *all = twin_alloc(sizeof(*all) + m->body_len + d->reason.len +
-                                   d->client.len + d->origin.len + 1);
+    struct shown *all =
+        twin_alloc(sizeof(*all) + m->body_len + store_details_bytes(d) + 1);
     char *to = all->text;
 
     *view = (struct store_message){.id = m->id, .pin = all};
@@ -258,6 +307,19 @@ twin_message_get(struct store *s, struct store_op *op, const struct store_queue 
         if (found < q->message_count)
             twin_show(out, q, q->messages[found], now_ms);
     }
+    return ST_OK;
+}
+
+enum status
+twin_message_find(struct store *s, struct store_op *op, const struct store_queue *where,
+                  struct bytes key, struct store_batch *out)
+{
+    const struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    const struct twin_message *m = q == NULL ? NULL : twin_find_key(q, key, op->now_ms);
+
+    *out = twin_open_batch(s, 1);
+    if (m != NULL)
+        twin_show(out, q, m, op->now_ms);
     return ST_OK;
 }
 

@@ -25,11 +25,15 @@ copy_details(const struct twin_message *m)
     const struct store_details *d = &m->details;
     struct store_details *copy;
 
-    if (d->released_ms == 0 && d->dead_lettered_ms == 0 && !m->returned)
+    if (d->released_ms == 0 && d->dead_lettered_ms == 0 && d->unique.key.len == 0 &&
+        !m->returned)
         return NULL;
     copy = twin_alloc(sizeof(*copy));
     *copy = (struct store_details){.released_ms = d->released_ms,
-                                   .dead_lettered_ms = d->dead_lettered_ms};
+                                   .dead_lettered_ms = d->dead_lettered_ms,
+                                   .unique.until_claimed = d->unique.until_claimed,
+                                   .unique.due_ms = d->unique.due_ms};
+    twin_set_text(&copy->unique.key, d->unique.key);
     twin_set_text(&copy->reason, d->reason);
     twin_set_text(&copy->client, d->client);
     twin_set_text(&copy->origin, d->origin);
@@ -44,6 +48,7 @@ free_details(const struct store_details *d)
     free_text(d->reason);
     free_text(d->client);
     free_text(d->origin);
+    free_text(d->unique.key);
     free((void *)(uintptr_t)d);
 }
 
@@ -166,6 +171,14 @@ has_message(const struct twin_queue *q, const struct store_id *id)
     return false;
 }
 
+/* Another message holds the key of these details. */
+static bool
+has_key(const struct twin_queue *q, const struct store_details *d, int64_t now_ms)
+{
+    return d != NULL && store_holds_key(d) &&
+           twin_find_key(q, d->unique.key, now_ms) != NULL;
+}
+
 static bool
 has_subscription(const struct twin_queue *q, const struct store_subscription_record *view)
 {
@@ -194,7 +207,7 @@ has_number(const struct twin_queue *q, const struct store_claim_record *view)
 /* May these be applied to a queue that is there (NULL: that they make)? */
 static enum status
 check(const struct twin_queue *q, const struct store_settings *settings,
-      const struct store_record *records, size_t count)
+      const struct store_record *records, size_t count, int64_t now_ms)
 {
     for (size_t i = 0; i < count; i++) {
         const struct store_record *r = &records[i];
@@ -208,7 +221,7 @@ check(const struct twin_queue *q, const struct store_settings *settings,
 
         if (r->kind == STORE_RECORD_MESSAGE &&
             (q->subscription_count > 0 || has_message(q, &r->message.id) ||
-             has_number(q, r->message.claim)))
+             has_key(q, r->message.details, now_ms) || has_number(q, r->message.claim)))
             return ST_CONFLICT;
         if (r->kind == STORE_RECORD_SUBSCRIPTION && has_subscription(q, &r->subscription))
             return ST_CONFLICT;
@@ -271,6 +284,8 @@ load_message(struct twin_queue *q, const struct store_message_record *view,
     m->returned = view->details != NULL;
     if (view->details != NULL)
         twin_set_details(m, view->details);
+    if (claim != 0)
+        twin_free_key(m);
     twin_append(q, m);
     m->id = view->id;
     if (m->id.text[0] == '\0')
@@ -324,7 +339,7 @@ twin_apply(struct store *s, struct store_op *op, const struct store_queue *where
         twin_forget(t, q, op->now_ms);
     if (st == ST_OK)
         st = check(q, q == NULL ? &records[0].metadata.settings : &q->settings, records,
-                   count);
+                   count, op->now_ms);
     if (st != ST_OK)
         return st;
     if (q == NULL)

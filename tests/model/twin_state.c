@@ -57,7 +57,8 @@ twin_find_queue(const struct twin *t, const struct store_queue *where)
     for (size_t i = 0; i < t->queue_count; i++) {
         struct twin_queue *q = t->queues[i];
 
-        if (bytes_equal(bytes_of(q->name, q->name_len), where->name) &&
+        if (q->kind == where->kind &&
+            bytes_equal(bytes_of(q->name, q->name_len), where->name) &&
             bytes_equal(bytes_of(q->project, q->project_len), where->project))
             return q;
     }
@@ -100,6 +101,7 @@ twin_add_queue(struct twin *t, const struct store_queue *where,
     q->project_len = where->project.len;
     q->name = twin_copy(where->name);
     q->name_len = where->name.len;
+    q->kind = where->kind;
     q->number = ++t->queues_made;
     twin_set_metadata(t, q, metadata);
     t->queues = twin_grow(t->queues, (t->queue_count + 1) * sizeof(*t->queues));
@@ -199,6 +201,9 @@ twin_set_details(struct twin_message *m, const struct store_details *d)
     twin_set_text(&m->details.reason, d->reason);
     twin_set_text(&m->details.client, d->client);
     twin_set_text(&m->details.origin, d->origin);
+    twin_set_text(&m->details.unique.key, d->unique.key);
+    m->details.unique.until_claimed = d->unique.until_claimed;
+    m->details.unique.due_ms = d->unique.due_ms;
 }
 
 void

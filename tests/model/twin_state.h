@@ -63,6 +63,7 @@ struct twin_subscription {
 struct twin_queue {
     char *project, *name; /* owned */
     size_t project_len, name_len;
+    enum store_kind kind;
     uint64_t number; /* 1, 2, 3 ... over all queues ever made */
     char *json;      /* owned, NULL: none */
     size_t json_len;
@@ -211,6 +212,20 @@ void twin_lengthen(const struct twin *t, struct twin_message *m,
 /* Has m been claimed as often as its queue allows, and is there a place for it then? */
 bool twin_exhausted(const struct twin_queue *q, const struct twin_message *m);
 
+/* The live message of q that holds a key; NULL: none. One whose last claim has ended is a
+ * dead letter. */
+struct twin_message *
+twin_find_key(const struct twin_queue *q, struct bytes key, int64_t now_ms);
+
+/* A claim takes m: it may free its key. */
+void twin_free_key(struct twin_message *m);
+
+/* Posts to a queue, which is made if it does not exist, messages that may be posted and
+ * have no key that another message holds. */
+void
+twin_add_messages(struct twin *t, const struct store_queue *where,
+                  const struct store_post *post, int64_t now_ms, struct store_id *ids);
+
 /* Moves the i-th message of q to the end of its dead-letter queue, which is made if it
  * does not exist: docs/api.md 10. A worker may give a reason. */
 void twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i,
@@ -308,6 +323,7 @@ store_message_post_fn twin_message_post;
 store_batch_release_fn twin_batch_release;
 store_message_list_fn twin_message_list;
 store_message_get_fn twin_message_get;
+store_message_find_fn twin_message_find;
 store_message_delete_fn twin_message_delete;
 store_message_pop_fn twin_message_pop;
 store_claim_create_fn twin_claim_create;

@@ -633,6 +633,26 @@ two_subscriptions(struct sample *s, int64_t now_ms)
                 .subscriber = bytes_str("http://a"), .started_ms = now_ms, .ttl_s = 1}};
 }
 
+static const struct store_details keyed = {.unique = {.key = BYTES_LIT("k")}};
+
+static void
+two_keys(struct sample *s, int64_t now_ms)
+{
+    (void)now_ms;
+    s->records[1].message.details = s->records[2].message.details = &keyed;
+}
+
+static void
+long_key(struct sample *s, int64_t now_ms)
+{
+    static char key[STORE_UNIQUE_MAX + 1];
+    static const struct store_details details = {.unique = {.key = {key, sizeof(key)}}};
+
+    (void)now_ms;
+    memset(key, 'k', sizeof(key));
+    s->records[1].message.details = &details;
+}
+
 static const struct {
     void (*spoil)(struct sample *s, int64_t now_ms);
     const char *member;
@@ -648,6 +668,8 @@ static const struct {
     {no_body, "body", 2},
     {queue_in_the_middle, "metadata", 1},
     {two_subscriptions, "subscriber", 2},
+    {two_keys, "details.unique", 2},
+    {long_key, "details.unique", 1},
 };
 
 STORE_TEST(records_that_make_no_sense_are_refused_and_the_flaw_is_reported)

@@ -388,3 +388,80 @@ recorded_journal_write_unloaded(struct sim_disk *disk, struct recorded_results *
     loading_process(&r, results);
     memcpy(results->ids, r.f.ids, sizeof(results->ids));
 }
+
+/* ------------------------------------------------------------------ unique messages */
+
+/* Posts the next message with a key, which no other message holds. */
+static void
+post_keyed(struct fixture *f, const char *key, bool until_claimed)
+{
+    const struct store_unique unique = {.key = bytes_str(key),
+                                        .until_claimed = until_claimed};
+    char body[12];
+    struct store_draft draft = {.ttl_s = 3600, .delay_s = 0};
+    const struct store_post request = {
+        .drafts = &draft, .count = 1, .client = 7, .unique = &unique};
+    struct store_op op = {.now_ms = f->now_ms};
+
+    (void)snprintf(body, sizeof(body), "%d", ++f->posted);
+    draft.body = bytes_str(body);
+    ck_assert_status(
+        store_message_post(f->store, &op, &f->queue, &request, &f->ids[f->posted]),
+        ST_OK);
+    ck_assert(!op.existing);
+}
+
+/* 2 is claimed and frees its key, then 3 is a dead letter that goes back. */
+static void
+keyed_process(struct recorder *r, struct recorded_results *results)
+{
+    struct store_finish_item item = {.action = STORE_FINISH_DEAD_LETTER,
+                                     .reason = BYTES_LIT("bad")};
+    struct store_finish request = {
+        .client = BYTES_LIT("worker"), .items = &item, .count = 1, .atomic = true};
+    struct store_redrive back = {.limit = 10};
+    struct fixture *f = &r->f;
+    struct store_redriven moved;
+    struct store_id claim;
+
+    recorder_start(r);
+    use(f, "unique");
+    make_with(f, "", strict("letters"));
+    post(f, 1);
+    recorder_commit(r);
+    (void)take_for(f, 1, 3600, 60);
+    post_keyed(f, "until-claimed", true); /* 2 */
+    results->late = take_for(f, 1, 3600, 60);
+    post_keyed(f, "for-good", false); /* 3 */
+    claim = take(f, 1);
+    request.claim_id = store_id_bytes(&claim);
+    item.id = id_of(f, 3);
+    ck_assert_status(
+        store_claim_finish(f->store, STORE_AT(f->now_ms), &f->queue, &request), ST_OK);
+    recorder_commit(r);
+    journal_checkpoint(r->process.journal);
+    recorder_commit(r);
+    use(f, "letters");
+    ck_assert_status(
+        store_redrive(f->store, STORE_AT(f->now_ms), &f->queue, &back, &moved), ST_OK);
+    ck_assert_uint_eq(moved.moved, 1);
+    recorder_stop(r);
+}
+
+void
+recorded_journal_write_unique(struct sim_disk *disk, struct recorded_results *results)
+{
+    struct recorder r = {
+        .process = {.disk = disk},
+        .f = {.now_ms = START_MS, .client = 7, .queue = {.project = bytes_str("p")}}};
+
+    keyed_process(&r, results);
+    wait_s(&r.f, 60);
+    recorder_start(&r);
+    use(&r.f, "unique");
+    post_keyed(&r.f, "until-claimed", true); /* 4 */
+    recorder_commit(&r);
+    sim_disk_crash_losing_all(disk);
+    recorder_stop(&r);
+    memcpy(results->ids, r.f.ids, sizeof(results->ids));
+}

@@ -36,6 +36,7 @@ WRAP(message_list, (WHERE, const struct store_filter *f, struct store_batch *out
      f, out)
 WRAP(message_get, (WHERE, const struct bytes *ids, size_t count, struct store_batch *out),
      op, q, ids, count, out)
+WRAP(message_find, (WHERE, struct bytes key, struct store_batch *out), op, q, key, out)
 WRAP(message_delete, (WHERE, const struct store_delete *which), op, q, which)
 WRAP(message_pop, (WHERE, size_t limit, struct store_batch *out), op, q, limit, out)
 WRAP(claim_create,

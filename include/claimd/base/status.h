@@ -62,6 +62,8 @@
                            "(project_max_connections)")                                  \
     X(PROJECT_WAITERS, "the project has reached its maximum number of long-polling "     \
                        "requests (project_max_waiters)")                                 \
+    X(TOO_MANY_SCHEDULES, "the project has reached its maximum number of schedules "     \
+                          "(max_schedules). Try again when some are deleted")            \
     /* A request. */                                                                     \
     X(BAD_VALUE, "a value is out of range")                                              \
     X(BAD_BODY, "the body is not the document this request needs")                       \

@@ -56,6 +56,7 @@ struct store_op {
     bool loads;         /* out, with ST_AGAIN: messages are being read from the disk */
     bool repeated;      /* out: the result is that of an earlier call with this key */
     bool paused;        /* out: claim_create, pop: claims of the queue are paused */
+    bool existing;      /* out: post: a message with the key existed, see there */
     uint64_t lsn;       /* out: the response must wait until it is durable */
     size_t log_most;    /* out, for ST_BEYOND_LOG: bytes that the log takes */
     int64_t key_end_ms; /* out, for ST_KEYS_FULL: when the oldest key of the store ends */
@@ -114,6 +115,17 @@ typedef enum status store_queue_purge_fn(STORE_OF_QUEUE, enum store_purge what);
  * exceeds the queue's limit. ST_BEYOND_LOG: the log does not take so much at once
  * (op->log_most). ST_NOT_FOUND: see create_queue. ST_PAUSED: posts to the queue are
  * paused. ST_NOT_SEALED: the queue's settings have `encrypt`, and a body is not sealed.
+ *
+ * With post->unique at most one message of the queue holds this key. If one does, the
+ * post stores nothing, ids[0] is the id of that message, and op->existing is set. A
+ * message holds its key while it is in the queue, ready, delayed or claimed. The key
+ * becomes free when the message is deleted, expires, is purged or dead-lettered, and with
+ * until_claimed also when it is claimed for the first time. A refusal of the request has
+ * priority, but a limit of messages or bytes does not. A post with a key has no op->key.
+ *
+ * With post->replaces, the id of the message that holds the key, the new message takes
+ * its place: the old one is deleted in the same step, and the new one gets its reason
+ * with the client and the time. ST_CHANGED: another message holds the key, or none does.
  */
 typedef enum status store_message_post_fn(STORE_OF_QUEUE, const struct store_post *post,
                                           struct store_id *ids);
@@ -131,6 +143,10 @@ store_message_list_fn(STORE_OF_QUEUE, const struct store_filter *filter,
 /* The live messages with these ids, in the order of the ids; others are left out. */
 typedef enum status store_message_get_fn(STORE_OF_QUEUE, const struct bytes *ids,
                                          size_t count, struct store_batch *out);
+
+/* The live message that holds a key (see store_message_post()); empty: none. */
+typedef enum status
+store_message_find_fn(STORE_OF_QUEUE, struct bytes key, struct store_batch *out);
 
 /* Which messages a delete accepts. If it refuses one, it deletes none. docs/api.md 8.6 */
 enum store_delete_rule {
@@ -213,10 +229,11 @@ struct store_finish_item {
     struct bytes id; /* no two items have the same */
     /* RELEASE, DEAD_LETTER: at most STORE_REASON_MAX bytes; empty: none. */
     struct bytes reason;
-    int64_t delay_s; /* RELEASE */
-    bool uncounted;  /* RELEASE: the delivery does not count towards max_claim_count */
-    bool held;       /* out: the claim held the message, and the action is done */
-    bool exhausted;  /* out: RELEASE: this was its last attempt. It was dead-lettered */
+    int64_t delay_s;  /* RELEASE */
+    int64_t ready_ms; /* RELEASE: end of the delay; 0: delay_s from now */
+    bool uncounted;   /* RELEASE: the delivery does not count towards max_claim_count */
+    bool held;        /* out: the claim held the message, and the action is done */
+    bool exhausted;   /* out: RELEASE: this was its last attempt. It was dead-lettered */
 };
 
 /* A post to a queue of the project, no two to the same. */
@@ -225,6 +242,7 @@ struct store_finish_post {
     struct store_post post;
     struct store_id *ids; /* out: post.count */
     bool pending;         /* out: the messages are stored, and the queue gets them soon */
+    bool existing;        /* out: as op->existing; false if it is pending */
 };
 
 enum { STORE_FINISH_POSTS = 10, STORE_FINISH_DEAD_LETTERS = 64 };
@@ -248,7 +266,8 @@ struct store_finish {
  * place. If it has been claimed max_claim_count times, it is dead-lettered instead, if
  * that is possible now. The rest of its life does not run during the delay. Messages that
  * are not named stay claimed. A claim that holds no message afterwards is over, and is
- * not renewed.
+ * not renewed. A message that is deleted or dead-lettered by this frees its key for a
+ * post.
  *
  * ST_NOT_CLAIMED: an item is not held, if `atomic`; see `held`. ST_NOT_FOUND: there is no
  * such claim, and the former does not apply. ST_CONFLICT: the queue has no dead-letter
@@ -272,7 +291,8 @@ struct store_redriven {
     struct bytes target; /* of the messages that moved; valid until the next call */
     char target_text[256];
     size_t moved;
-    size_t unknown_origin; /* dead letters that stay, because they have no origin */
+    size_t unknown_origin; /* dead letters that stay, because they have no origin, */
+    size_t key_held;       /* or because a message of the target holds their key */
     uint64_t remaining;    /* dead letters in the queue afterwards */
     bool more;             /* call again with `resume` */
 };
@@ -406,6 +426,7 @@ typedef void store_subscriptions_release_fn(const struct store *s,
     X(message_post)                                                                      \
     X(message_list)                                                                      \
     X(message_get)                                                                       \
+    X(message_find)                                                                      \
     X(message_delete)                                                                    \
     X(message_pop)                                                                       \
     X(claim_create)                                                                      \
@@ -465,6 +486,7 @@ struct store {
 #define store_message_post(s, ...)   ((s)->vtable->message_post((s), __VA_ARGS__))
 #define store_message_list(s, ...)   ((s)->vtable->message_list((s), __VA_ARGS__))
 #define store_message_get(s, ...)    ((s)->vtable->message_get((s), __VA_ARGS__))
+#define store_message_find(s, ...)   ((s)->vtable->message_find((s), __VA_ARGS__))
 #define store_message_delete(s, ...) ((s)->vtable->message_delete((s), __VA_ARGS__))
 #define store_message_pop(s, ...)    ((s)->vtable->message_pop((s), __VA_ARGS__))
 #define store_claim_create(s, ...)   ((s)->vtable->claim_create((s), __VA_ARGS__))

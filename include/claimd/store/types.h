@@ -12,9 +12,20 @@
 
 struct store;
 
-/* The kind of a queue. Queues of different kinds may have the same name, and have no
- * relation. */
-enum store_kind { STORE_QUEUE, STORE_TOPIC };
+/*
+ * The kind of a queue. Queues of different kinds may have the same name, and have no
+ * relation. A queue of schedules is claimd's own: its messages are the schedules of a
+ * project. Totals and metrics leave it out, and a finish of its claims posts to queues of
+ * the kind STORE_QUEUE.
+ */
+enum store_kind { STORE_QUEUE, STORE_TOPIC, STORE_SCHEDULES, STORE_KINDS };
+
+/* The kind of the queues to which a finish on a queue of this kind posts. */
+static inline enum store_kind
+store_post_kind(enum store_kind kind)
+{
+    return kind == STORE_SCHEDULES ? STORE_QUEUE : kind;
+}
 
 /* A queue's address. The empty project is the nameless one of API v1. */
 struct store_queue {
@@ -138,14 +149,26 @@ struct store_checksum {
     uint8_t digest[16];
 };
 
+/* The key of a unique message: see store_message_post(). */
+struct store_unique {
+    struct bytes key;   /* 1 to STORE_UNIQUE_MAX bytes */
+    bool until_claimed; /* the first claim frees the key; false: the end of the message */
+    int64_t due_ms; /* the due time of the schedule that posted the message; 0: none */
+};
+
+enum { STORE_UNIQUE_MAX = 128 };
+
 /* One post. */
 struct store_post {
     const struct store_draft *drafts;
-    size_t count;         /* at least 1 */
+    size_t count;         /* at least 1; with `unique`: 1 */
     uint64_t client;      /* id of the client, for `echo` */
     size_t request_bytes; /* compared with the queue's max_post_bytes; 0: not compared */
     bool create_queue;    /* make the queue if it does not exist; false: ST_NOT_FOUND */
     const struct store_checksum *checksums; /* one a draft; NULL: none */
+    const struct store_unique *unique;      /* NULL: the messages need not be unique */
+    struct bytes replaces; /* with `unique`: see store_message_post(); absent: none */
+    int64_t ready_ms;      /* with `unique`: end of the delay; 0: see the draft */
 };
 
 /* The terms of a claim: its length, and the grace by which its messages outlive it. */
@@ -197,15 +220,31 @@ struct store_message {
     void *pin;                           /* private to the store */
 };
 
-/* The details of a message that a worker released with a reason, or that is a dead
- * letter. Texts are absent and times are 0 where they do not apply. */
+/* The details of a message that a worker released with a reason, that is a dead letter,
+ * or that is unique. Texts are absent and times are 0 where they do not apply. */
 struct store_details {
-    struct bytes reason;      /* of the last one that was given; UTF-8 */
-    struct bytes client;      /* Client-ID of the worker that gave it */
-    int64_t released_ms;      /* when it did */
-    struct bytes origin;      /* name of the queue from which the dead letter came */
-    int64_t dead_lettered_ms; /* when it came */
+    struct bytes reason;        /* of the last one that was given; UTF-8 */
+    struct bytes client;        /* Client-ID of the worker that gave it */
+    int64_t released_ms;        /* when it did */
+    struct bytes origin;        /* name of the queue from which the dead letter came */
+    int64_t dead_lettered_ms;   /* when it came */
+    struct store_unique unique; /* its key is absent once the first claim has freed it */
 };
+
+/* Bytes of the texts of details. */
+static inline size_t
+store_details_bytes(const struct store_details *d)
+{
+    return d->reason.len + d->client.len + d->origin.len + d->unique.key.len;
+}
+
+/* True if a message of a queue with these details holds their key, so that no other
+ * message of the queue may have it. A dead letter keeps its key, and does not hold it. */
+static inline bool
+store_holds_key(const struct store_details *d)
+{
+    return d->unique.key.len > 0 && d->dead_lettered_ms == 0;
+}
 
 enum { STORE_REASON_MAX = 1024, STORE_CLIENT_MAX = 36 }; /* bytes */
 

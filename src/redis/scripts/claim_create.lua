@@ -52,8 +52,22 @@ for i, n in ipairs(chosen.names) do
         add_deadline(ch, lives, n)
     end
     last = last or count + 1 >= most
+    local details = details_text(n, posted)
+    if details ~= '' then
+        local claimed = unique.claim(details)
+        if claimed ~= details then
+            unique.free(ch, n, unpack_details(details))
+            if claimed == '' then
+                posted = floor(posted)
+                add_words(ch, 'hdel', 'e' .. n)
+            else
+                add_words(ch, 'hset', 'e' .. n, claimed)
+            end
+            details = claimed
+        end
+    end
     local head = pack(HEAD, posted, expires, ready, number, count + 1, size, flags, client) .. sub(old, rest)
-    chosen.heads[i], numbers[i] = posted % 1 > 0 and head .. details_text(n, posted) or head, pack('<d', at)
+    chosen.heads[i], numbers[i] = details ~= '' and head .. details or head, pack('<d', at)
     add_words(ch, 'hset', n, head)
 end
 local name = 'c' .. digits(number)

@@ -2,7 +2,7 @@
 --   ARGV    id, 1: atomic, 1: only check, name of the queue, minimum TTL of dead letters (s), maximum TTL of a message
 --           (ms), client for reasons, 1: renew the claim, its terms (lib/messages.lua), its Client-ID, number of
 --           posts, the posts (lib/outbox.lua) ...; for each message: action (enum store_finish_action), id, delay (s),
---           reason ('': none), 1: the delivery does not count
+--           reason ('': none), 1: the delivery does not count, end of the delay (ms; 0: see the delay)
 --   returns OK | NOT_CLAIMED, a digit for each message (1: held; 2: held, and
 --           dead-lettered instead of released), tag, number (0: not renewed), base, number of
 --           the first transfer of the posts; [ms since the claim, claim count] of each deleted message ...; '', [transfer, what is

@@ -14,8 +14,9 @@ if refusal then return refusal end
 local ch = changes()
 for i, n in ipairs(chosen.names) do
     local h = unpack_head(chosen.heads[i])
-    if h.posted % 1 > 0 then chosen.heads[i] = chosen.heads[i] .. details_text(n, h.posted) end
-    remove_message(w, ch, n, h)
+    local details = details_text(n, h.posted)
+    chosen.heads[i] = chosen.heads[i] .. details
+    remove_message(w, ch, n, h, details ~= '' and unpack_details(details) or nil)
 end
 if #chosen.names > 0 then
     count_messages(w, 'deleted', #chosen.names)

@@ -31,8 +31,19 @@ if w and w.feed == 1 then
         if ARGV[i] ~= '' and subscription_by_number(w, tonumber(sub(ARGV[i], 13), 16)) then return { CONFLICT } end
     end
 end
+
+-- Why the queue cannot take a message with these details; nil: it can.
+local function key_refusal(details)
+    local d = w and details ~= '' and unpack_details(details)
+    if not d or d.key == '' or d.dead > 0 then return nil end
+    if not expire_due(w) then return EXPIRE_FIRST end
+    return unique.find(d.key) and CONFLICT
+end
+
 for i = from, #ARGV, 10 do
     local id = ARGV[i]
+    local refusal = key_refusal(ARGV[i + 9])
+    if refusal then return { refusal } end
     if encrypts and byte(ARGV[i + 2]) ~= 1 then return { NOT_SEALED } end
     if id ~= '' and sub(id, 1, 8) == (w and w.tag or tag) then return { w and CONFLICT or AGAIN } end
     if id ~= '' and w and find_message(w, id) then return { CONFLICT } end
@@ -75,16 +86,18 @@ for i = from, #ARGV, 10 do
     local flags = (sum == '' and 0 or HAS_CHECKSUM) + (id == '' and 0 or HAS_ID)
     local posted, details = tonumber(ARGV[i + 5]), ARGV[i + 9]
     if details ~= '' then
-        local released, dead, _, origin = unpack_struct(DETAILS, details)
-        if id ~= '' and dead == 0 then
+        local d = unpack_details(details)
+        if id ~= '' and d.dead == 0 then
             flags = flags + RETURNED
             count_returned(1)
         end
-        if released == 0 and dead == 0 and origin == 0 then details = '' else posted = posted + 0.5 end
+        if c then details = unique.claim(details) end
+        if d.released == 0 and d.dead == 0 and d.origin == '' and d.key == '' then details = '' end
+        if details ~= '' then posted = posted + 0.5 end
     end
     local head = pack(HEAD, posted, expires, ready, claim, tonumber(ARGV[i + 8]), #body, flags, ARGV[i + 4])
     local n = append_message(w, ch, body, head .. sum .. id, expires, ready, claim, id ~= '' and id or nil)
-    if details ~= '' then add_words(ch, 'hset', 'e' .. n, details) end
+    if details ~= '' then unique.add(ch, n, details) end
     if c then
         c.left = c.left + 1
         c.numbers[#c.numbers + 1] = pack('<d', tonumber(n))

@@ -5,7 +5,7 @@
 local w = open_queue()
 if not w then return { NOT_FOUND } end
 local ch, seen = changes(), { claimed = 0, delayed = 0, bytes = 0, dead_letters = 0, messages = 0, transfers = 0,
-    details = 0, returned = 0 }
+    details = 0, returned = 0, keys = 0 }
 local of_claim, least = {}, math.huge
 
 local function differs(what, a, b)
@@ -52,6 +52,10 @@ local function look()
                 seen.details = seen.details + 1
                 differs('details of ' .. n .. ' as a text', pack_details(d), details)
                 differs(n .. ' is a dead letter', d.dead > 0, is_dead_letter(h.flags))
+                if d.key ~= '' and d.dead == 0 then
+                    seen.keys = seen.keys + 1
+                    differs('holder of the key of ' .. n, call('HGET', M, 'u' .. d.key), n)
+                end
             end
         end
     end
@@ -69,7 +73,7 @@ local function look()
     differs('put back', tonumber(call('HGET', Q, 'p') or 0), seen.returned)
     differs('in transfer', w.in_transfer, call('HLEN', X) - 1)
     differs('fields', call('HLEN', M),
-        1 + 2 * seen.messages + seen.details + seen.dead_letters + claims + holders + seen.transfers)
+        1 + 2 * seen.messages + seen.details + seen.dead_letters + seen.keys + claims + holders + seen.transfers)
     differs('deadlines', call('ZCARD', T), 1 + seen.messages + 2 * claims + seen.transfers)
     differs('nothing is due before it should be', w.due <= least, true)
 end

@@ -69,7 +69,7 @@ client_open(struct client *c, const char *host, const char *port)
     c->port = port;
     c->outlives = false;
     c->gate = NULL;
-    c->prefer = c->key = NULL;
+    c->prefer = c->key = c->unique = NULL;
     if (!try_to_connect(c))
         give_up("connect");
 }
@@ -160,13 +160,14 @@ client_fetch(struct client *c, const char *method, const char *target, const cha
         snprintf(text, sizeof(text),
                  "%s %s HTTP/1.1\r\nHost: localhost\r\nX-Project-ID: linear\r\n"
                  "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
-                 "%s%s%s%s%s%sContent-Length: %zu\r\n\r\n%s",
+                 "%s%s%s%s%s%s%s%s%sContent-Length: %zu\r\n\r\n%s",
                  method, target,
                  c->prefer == NULL ? "" : "Prefer: ", c->prefer == NULL ? "" : c->prefer,
                  c->prefer == NULL ? "" : "\r\n",
                  c->key == NULL ? "" : "Idempotency-Key: ", c->key == NULL ? "" : c->key,
-                 c->key == NULL ? "" : "\r\n", body == NULL ? 0 : strlen(body),
-                 body == NULL ? "" : body);
+                 c->key == NULL ? "" : "\r\n", c->unique == NULL ? "" : "Claimd-Unique: ",
+                 c->unique == NULL ? "" : c->unique, c->unique == NULL ? "" : "\r\n",
+                 body == NULL ? 0 : strlen(body), body == NULL ? "" : body);
 
     if (c->fd < 0)
         connect_anew(c);
@@ -174,7 +175,7 @@ client_fetch(struct client *c, const char *method, const char *target, const cha
     if (c->gate != NULL)
         (void)pthread_barrier_wait(c->gate); /* fails only when misused */
     c->gate = NULL;
-    c->prefer = c->key = NULL;
+    c->prefer = c->key = c->unique = NULL;
     if (send_all(c, text, (size_t)len))
         response = receive(c);
     out->response_ns = clock_stopwatch_ns();
@@ -185,6 +186,7 @@ client_fetch(struct client *c, const char *method, const char *target, const cha
         out->code = 0;
     if (out->code == 0)
         return;
+    out->existing = header(c, response, "Claimd-Unique") != NULL;
     location = header(c, response, "Location");
     if (location != NULL)
         (void)snprintf(out->location, sizeof(out->location), "%.*s",

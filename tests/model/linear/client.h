@@ -24,6 +24,7 @@ struct client {
     pthread_barrier_t *gate;
     const char *prefer;         /* sent with the next exchange; NULL: not */
     const char *key;            /* Idempotency-Key, likewise */
+    const char *unique;         /* Claimd-Unique, likewise */
     char text[CLIENT_TEXT_MAX]; /* the last response, then its NUL */
 };
 
@@ -34,6 +35,7 @@ struct linear_response {
     int64_t call_ns, response_ns; /* before the first byte went, after the last came */
     json_t *document;             /* owned; NULL: no body */
     char location[256];           /* empty: none */
+    bool existing;                /* Claimd-Unique says so */
 };
 
 /* Connects; ends the program if it cannot, as all of these do when the server fails. */

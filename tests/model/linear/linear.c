@@ -13,6 +13,8 @@
  * half the workers, if need be down to one, whose histories take one step an operation;
  * so every round ends with histories that were judged.
  *
+ * Some posts have one of few keys of unique messages.
+ *
  * With KILLS the server dies so often in each round, at the hands of who started this
  * (model/linear/recorder.h), and what it has said must hold on.
  */
@@ -72,6 +74,17 @@ count_waiting(const struct history *h)
     return waiting;
 }
 
+/* How many posts found their key held. */
+static size_t
+count_existing(const struct history *h)
+{
+    size_t existing = 0;
+
+    for (size_t i = 0; i < h->count; i++)
+        existing += h->ops[i].existing != 0;
+    return existing;
+}
+
 /* How many were cut off. */
 static size_t
 count_without_response(const struct history *h)
@@ -86,7 +99,7 @@ count_without_response(const struct history *h)
 /* The results of the rounds. */
 struct tally {
     uint64_t rounds;
-    size_t operations, overlapping, waiting, without_response, given_up;
+    size_t operations, overlapping, waiting, existing, without_response, given_up;
     /* Two a worker and kill: one may meet the dying process again. */
     size_t may_be_cut_off;
 };
@@ -147,6 +160,7 @@ do_round(struct recording *recording, struct tally *tally)
         tally->operations += histories[i].count;
         tally->overlapping += count_overlapping(&histories[i]);
         tally->waiting += count_waiting(&histories[i]);
+        tally->existing += count_existing(&histories[i]);
         tally->without_response += count_without_response(&histories[i]);
     }
     return verdict == LINEARIZABLE;
@@ -160,6 +174,8 @@ complain(bool bad, const char *text)
     return bad;
 }
 
+enum { MANY_ROUNDS = 10 }; /* in which some post finds its key held */
+
 /* Histories that were not judged, without concurrency or without kills prove nothing. */
 static bool
 means_something(const struct tally *t, bool kills)
@@ -169,6 +185,8 @@ means_something(const struct tally *t, bool kills)
 
     bad |= complain(t->overlapping < t->operations / 10,
                     "too few at the same time to mean anything");
+    bad |= complain(t->rounds >= MANY_ROUNDS && t->existing == 0,
+                    "no post found its key held");
     bad |= complain(kills && t->without_response == 0, "nothing was cut off by a kill");
     bad |= complain(t->without_response > t->may_be_cut_off,
                     "more responses are missing than kills can have cut off");
@@ -198,10 +216,11 @@ main(int argc, char **argv)
     for (; good && recording.round < rounds; recording.round++)
         good = do_round(&recording, &tally);
     printf("seed %" PRIu64 ": %" PRIu64 " rounds, %zu operations, %zu of them while"
-           " others were under way, %zu ready to wait, %zu cut off; recorded anew %zu"
+           " others were under way, %zu ready to wait, %zu with a key that was held, %zu "
+           "cut off; recorded anew %zu"
            " times\n",
            recording.seed, tally.rounds, tally.operations, tally.overlapping,
-           tally.waiting, tally.without_response, tally.given_up);
+           tally.waiting, tally.existing, tally.without_response, tally.given_up);
     good = good && means_something(&tally, recording.kills > 0);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

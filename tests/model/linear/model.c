@@ -30,18 +30,73 @@ take_out(struct model *m, size_t at)
 
     memmove(&m->message[at], &m->message[at + 1], behind);
     memmove(&m->holder[at], &m->holder[at + 1], behind);
-    m->message[m->count] = m->holder[m->count] = 0;
+    memmove(&m->key[at], &m->key[at + 1], behind);
+    m->message[m->count] = m->holder[m->count] = m->key[m->count] = 0;
+}
+
+static void
+add(struct model *m, const struct operation *op, uint8_t message)
+{
+    m->key[m->count] = op->unique | (op->until_claimed ? MODEL_UNTIL_CLAIMED : 0);
+    m->message[m->count++] = message;
+    m->posted |= UINT64_C(1) << (message - 1);
+}
+
+/* Which of the messages the claim holds, as bits. */
+static uint8_t
+held_bits(const struct model *m, const struct operation *op)
+{
+    uint8_t bits = 0;
+
+    for (size_t i = 0; i < op->count; i++) {
+        size_t at = find(m, op->messages[i]);
+
+        if (at < m->count && m->holder[at] == op->claim)
+            bits |= (uint8_t)(1u << i);
+    }
+    return bits;
+}
+
+/* True if the finish deletes the message. */
+static bool
+is_deleted(const struct model *m, const struct operation *op, uint8_t message)
+{
+    const uint8_t deleted = held_bits(m, op) & (uint8_t)~op->released;
+
+    for (size_t i = 0; i < op->count; i++)
+        if (op->messages[i] == message && (deleted & 1u << i) != 0)
+            return true;
+    return false;
+}
+
+/* The message that has the key of the post, or of the post of the finish, and that stays;
+ * 0: none. */
+static uint8_t
+existing(const struct model *m, const struct operation *op)
+{
+    for (size_t at = 0; op->unique != 0 && at < m->count; at++)
+        if ((m->key[at] & ~MODEL_UNTIL_CLAIMED) == op->unique)
+            return op->kind == LINEAR_FINISH && is_deleted(m, op, m->message[at])
+                       ? 0
+                       : m->message[at];
+    return 0;
+}
+
+/* True if the response names this message, or none if that is 0. */
+static bool
+names_existing(const struct operation *op, uint8_t message)
+{
+    return op->existing == message || (op->existing == LINEAR_UNKNOWN && message != 0);
 }
 
 static bool
 post(struct model *m, const struct operation *op)
 {
-    if (op->code != 201 || (size_t)m->count + op->count > LINEAR_MESSAGES)
+    if (op->code != 201 || (size_t)m->count + op->count > LINEAR_MESSAGES ||
+        !names_existing(op, existing(m, op)))
         return false;
-    for (size_t i = 0; i < op->count; i++) {
-        m->message[m->count++] = op->messages[i];
-        m->posted |= UINT64_C(1) << (op->messages[i] - 1);
-    }
+    for (size_t i = 0; i < op->count; i++)
+        add(m, op, op->messages[i]);
     return true;
 }
 
@@ -135,8 +190,13 @@ claim(struct model *m, const struct operation *op, struct reserved reserved)
 {
     if (op->code != (op->count == 0 ? 204 : 201) || !takes(m, op, reserved))
         return false;
-    for (size_t i = 0; i < op->count; i++)
-        m->holder[find(m, op->messages[i])] = op->made;
+    for (size_t i = 0; i < op->count; i++) {
+        const size_t at = find(m, op->messages[i]);
+
+        m->holder[at] = op->made;
+        if ((m->key[at] & MODEL_UNTIL_CLAIMED) != 0)
+            m->key[at] = 0;
+    }
     return true;
 }
 
@@ -248,22 +308,8 @@ purge(struct model *m, const struct operation *op)
     m->count = 0;
     memset(m->message, 0, sizeof(m->message));
     memset(m->holder, 0, sizeof(m->holder));
+    memset(m->key, 0, sizeof(m->key));
     return op->code == 204;
-}
-
-/* Which of the messages the claim holds, as bits. */
-static uint8_t
-held_bits(const struct model *m, const struct operation *op)
-{
-    uint8_t bits = 0;
-
-    for (size_t i = 0; i < op->count; i++) {
-        size_t at = find(m, op->messages[i]);
-
-        if (at < m->count && m->holder[at] == op->claim)
-            bits |= (uint8_t)(1u << i);
-    }
-    return bits;
 }
 
 static int
@@ -284,11 +330,12 @@ finish(struct model *m, const struct operation *op)
         return false;
     if (op->code != 200)
         return true;
-    if (op->posted != 0) {
+    if (!names_existing(op, existing(m, op)))
+        return false;
+    if (op->posted != 0 && op->existing == 0) {
         if (m->count == LINEAR_MESSAGES)
             return false;
-        m->message[m->count++] = op->posted;
-        m->posted |= UINT64_C(1) << (op->posted - 1);
+        add(m, op, op->posted);
     }
     for (size_t i = 0; i < op->count; i++) {
         size_t at = find(m, op->messages[i]);
@@ -362,6 +409,8 @@ model_response(const struct model *m, const struct operation *op)
 
     switch (op->kind) {
     case LINEAR_POST:
+        done.existing = existing(m, op);
+        done.count = done.existing == 0 ? op->count : 0;
         done.code = 201;
         break;
     case LINEAR_CLAIM:
@@ -384,6 +433,7 @@ model_response(const struct model *m, const struct operation *op)
     case LINEAR_FINISH:
         done.held = held_bits(m, op);
         done.code = finish_code(m, op, done.held);
+        done.existing = done.code == 200 ? existing(m, op) : 0;
         break;
     default: /* the others change all that they name, or nothing */
         done.code = 204;
@@ -402,6 +452,8 @@ model_only_looks(const struct operation *op)
     case LINEAR_LIST:
     case LINEAR_STATS:
         return true;
+    case LINEAR_POST:
+        return op->existing != 0;
     case LINEAR_CLAIM:
     case LINEAR_POP:
         return op->count == 0;
@@ -409,7 +461,8 @@ model_only_looks(const struct operation *op)
     case LINEAR_DELETE_MANY:
         return op->code != 204;
     case LINEAR_FINISH:
-        return op->code != 200 || (op->held == 0 && op->posted == 0);
+        return op->code != 200 ||
+               (op->held == 0 && (op->posted == 0 || op->existing != 0));
     default:
         return false;
     }

@@ -7,6 +7,8 @@
 
 #include "model/linear/operation.h"
 
+enum { MODEL_UNTIL_CLAIMED = 128 };
+
 /* Unused places are zero, so that equal states are equal bytes. */
 struct model {
     uint64_t posted; /* bit n - 1: message n was posted */
@@ -15,6 +17,7 @@ struct model {
     uint8_t unused[6];                /* no holes: states are compared as bytes */
     uint8_t message[LINEAR_MESSAGES]; /* oldest first */
     uint8_t holder[LINEAR_MESSAGES];  /* the claim that holds it, 0: ready */
+    uint8_t key[LINEAR_MESSAGES];     /* that it holds, 0: none; + MODEL_UNTIL_CLAIMED */
 };
 
 /*

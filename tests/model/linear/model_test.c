@@ -8,6 +8,8 @@
 #include "support/finishing.h"
 #include "support/random.h"
 
+#include <stdio.h>
+
 enum { HISTORY = 150, RECENT_CLAIMS = 6, CODES_END = 500 };
 
 /* Kinds of requests with the codes that they can get. */
@@ -20,6 +22,8 @@ struct play {
     struct store_id claims[LINEAR_CLAIMS + 1]; /* by number */
     uint8_t claimed;                           /* claims so far */
     bool paused;
+    struct store_unique unique; /* of the last request, */
+    char key[8];                /* and its key */
 };
 
 static const struct reserved nothing = {0, 0};
@@ -62,19 +66,72 @@ read_seen(const struct play *p, struct operation *op)
 
 /* ---------------------------------------------------------------------- requests */
 
+/* Draws a key of few for a post of one message; NULL: none. */
+static const struct store_unique *
+draw_unique(struct play *p, struct operation *op)
+{
+    if (random_chance(&p->random, 40))
+        return NULL;
+    op->unique = one_to(p, LINEAR_KEYS);
+    op->until_claimed = random_chance(&p->random, 40);
+    (void)snprintf(p->key, sizeof(p->key), "k%u", op->unique);
+    p->unique = (struct store_unique){.key = bytes_str(p->key),
+                                      .until_claimed = op->until_claimed};
+    return &p->unique;
+}
+
+static uint8_t
+number_of(const struct play *p, struct store_id id)
+{
+    int number = 1;
+
+    while (number <= p->f.posted && !id_same(p->f.ids[number], id))
+        number++;
+    ck_assert_int_le(number, p->f.posted);
+    return (uint8_t)number;
+}
+
+/* Posts the next message with a key. */
+static void
+post_unique(struct play *p, struct operation *op, const struct store_unique *unique)
+{
+    struct store_op call = {.now_ms = p->f.now_ms};
+    struct store_draft draft = {.ttl_s = 3600};
+    const struct store_post request = {.drafts = &draft, .count = 1, .unique = unique};
+    struct store_id id;
+    char body[12];
+
+    (void)snprintf(body, sizeof(body), "%d", p->f.posted + 1);
+    draft.body = bytes_str(body);
+    ck_assert_status(store_message_post(p->f.store, &call, &p->f.queue, &request, &id),
+                     ST_OK);
+    if (call.existing)
+        op->existing = number_of(p, id);
+    else
+        p->f.ids[++p->f.posted] = id;
+}
+
 static bool
 ask_post(struct play *p, struct operation *op)
 {
     const uint8_t count = one_to(p, 3);
+    const struct store_unique *unique;
 
     if (p->f.posted + count > LINEAR_MESSAGES)
         return false;
+    op->code = 201;
+    unique = count == 1 ? draw_unique(p, op) : NULL;
+    if (unique != NULL) {
+        post_unique(p, op, unique);
+        op->count = op->existing == 0;
+        op->messages[0] = op->existing == 0 ? (uint8_t)p->f.posted : 0;
+        return true;
+    }
     post(&p->f, count);
     while (op->count < count) {
         op->messages[op->count] = (uint8_t)(p->f.posted - count + 1 + op->count);
         op->count++;
     }
-    op->code = 201;
     return true;
 }
 
@@ -231,11 +288,16 @@ ask_finish(struct play *p, struct operation *op)
     if (p->f.posted < LINEAR_MESSAGES && random_chance(&p->random, 40)) {
         op->posted = (uint8_t)(p->f.posted + 1);
         then_post(&g, "q", 1);
+        g.posts[0].post.unique = draw_unique(p, op);
     }
     st = finish(&p->f, &g);
     op->code = st == ST_OK ? 200 : st == ST_NOT_CLAIMED ? 409 : 404;
     for (size_t i = 0; st == ST_OK && i < op->count; i++)
         op->held |= (uint8_t)(was_held(&g, i) << i);
+    if (st == ST_OK && op->posted != 0 && g.posts[0].existing) {
+        p->f.posted--;
+        op->existing = number_of(p, p->f.ids[op->posted]);
+    }
     return true;
 }
 
@@ -313,6 +375,13 @@ expect_others_refused(const struct play *p, const struct operation *op)
     if (op->kind == LINEAR_STATS)
         expect_refused(p, other);
     other = *op;
+    other.existing = op->existing == 0 ? 1 : op->existing % LINEAR_MESSAGES + 1;
+    if (op->unique != 0 && op->code < 300)
+        expect_refused(p, other);
+    other.existing = op->existing == 0 ? LINEAR_UNKNOWN : 0;
+    if (op->unique != 0 && op->code < 300)
+        expect_refused(p, other);
+    other = *op;
     other.held ^= 1;
     if (op->kind == LINEAR_FINISH && op->code == 200)
         expect_refused(p, other);
@@ -328,12 +397,13 @@ expect_response(const struct play *p, const struct operation *op,
     struct model state = p->model;
 
     request.code = 0;
-    request.held = 0;
+    request.held = request.existing = 0;
     if (op->kind == LINEAR_CLAIM || op->kind == LINEAR_POP)
         request.count = 0;
     response = model_response(&p->model, &request);
     ck_assert_int_eq(response.code, op->code);
     ck_assert_uint_eq(response.held, op->held);
+    ck_assert_uint_eq(response.existing, op->existing);
     ck_assert_uint_eq(response.count, op->count);
     ck_assert_mem_eq(response.messages, op->messages, op->count);
     ck_assert(model_step(&state, &response, nothing));

@@ -21,6 +21,8 @@ operation_print(const struct operation *op)
     if (op->kind == LINEAR_FINISH)
         printf("%s, releases %x, posts %u, held %x", op->atomic ? " atomically" : "",
                op->released, op->posted, op->held);
+    if (op->unique != 0)
+        printf(" unique %u%s", op->unique, op->until_claimed ? " until claimed" : "");
     if (op->kind == LINEAR_PAUSE)
         printf("%s", op->pauses ? " on" : " off");
     if (op->limit != 0)
@@ -35,6 +37,8 @@ operation_print(const struct operation *op)
         printf(" -> %d", op->code);
     if (op->made != 0)
         printf(" claim %u", op->made);
+    if (op->existing != 0)
+        printf(" existing %u", op->existing);
     for (size_t i = 0; i < op->count; i++)
         printf("%s%u", i == 0 ? " messages " : ",", op->messages[i]);
     if (op->kind == LINEAR_STATS)

@@ -15,7 +15,9 @@ enum {
     LINEAR_MESSAGES = 64, /* most messages of a history: numbers 1 to this */
     LINEAR_CLAIMS = 127,  /* most claims, likewise */
     LINEAR_BATCH = 20,    /* most messages in one response: the limit of the API */
-    LINEAR_OPERATIONS = 512
+    LINEAR_OPERATIONS = 512,
+    LINEAR_KEYS = 2,     /* of unique messages: numbers 1 to this */
+    LINEAR_UNKNOWN = 255 /* a message whose number no response has told */
 };
 
 /* X(name, text) */
@@ -52,6 +54,8 @@ struct operation {
     uint8_t claim;   /* DELETE, DELETE_MANY (0: without), QUERY, RENEW, RELEASE, FINISH */
     uint8_t released;     /* FINISH: bit i: messages[i] is released; else it is deleted */
     uint8_t posted;       /* FINISH: a new message; 0: none */
+    uint8_t unique;       /* POST of one message, FINISH with a post: its key; 0: none */
+    bool until_claimed;   /* likewise */
     bool atomic;          /* FINISH */
     bool pauses;          /* PAUSE: claims; else it resumes them */
     uint8_t limit;        /* CLAIM, LIST, POP */
@@ -60,11 +64,13 @@ struct operation {
     int64_t queued_ns;    /* it waits: it was in the wait queue by then; 0: not known */
 
     /*
-     * The response. messages: of POST, DELETE_MANY and FINISH those of the request.
+     * The response. messages: of POST, DELETE_MANY and FINISH those of the request. A
+     * POST whose key a message had has none.
      * Without a response (code 0) it has happened between its two instants, or never.
      */
     int code;
-    uint8_t made; /* CLAIM: the new claim, also one whose response was lost */
+    uint8_t made;     /* CLAIM: the new claim, also one whose response was lost */
+    uint8_t existing; /* POST, FINISH: what had the key, or LINEAR_UNKNOWN */
     uint8_t count;
     uint8_t messages[LINEAR_BATCH]; /* in the order shown */
     uint8_t claimed, total;         /* STATS */

@@ -19,9 +19,12 @@ struct board {
     char name[64];
     unsigned numbered;                          /* messages that have a number */
     char messages[LINEAR_MESSAGES + 1][ID_CAP]; /* by number; empty: not known yet */
-    unsigned claimed;                           /* claims that have a number */
-    char claims[LINEAR_CLAIMS + 1][ID_CAP];     /* likewise */
-    struct operation *waiting[LINEAR_WAITERS];  /* requests that may wait for a message */
+    /* By the number of the message that the post would have added: the id of the message
+     * that had its key. */
+    char existing[LINEAR_MESSAGES + 1][ID_CAP];
+    unsigned claimed;                          /* claims that have a number */
+    char claims[LINEAR_CLAIMS + 1][ID_CAP];    /* likewise */
+    struct operation *waiting[LINEAR_WAITERS]; /* requests that may wait for a message */
     unsigned waiting_count;
     unsigned changes; /* additions to and removals from `waiting` */
     bool paused;      /* by the last response */
@@ -147,9 +150,18 @@ number_claim(struct board *b, const char *location)
     return (uint8_t)number;
 }
 
+/* Notes the id of a message, which may be that of a post whose response was lost. */
+static void
+learn_id(struct board *b, unsigned number, const char *href)
+{
+    pthread_mutex_lock(&b->lock);
+    copy_id(b->messages[number], href);
+    pthread_mutex_unlock(&b->lock);
+}
+
 /* Bodies are the messages' numbers. */
 static void
-read_messages(struct operation *op, const struct linear_response *a)
+read_messages(struct board *b, struct operation *op, const struct linear_response *a)
 {
     const json_t *messages = json_object_get(a->document, "messages");
 
@@ -157,12 +169,16 @@ read_messages(struct operation *op, const struct linear_response *a)
         unexpected("too many messages", a);
     op->count = (uint8_t)json_array_size(messages);
     for (size_t i = 0; i < op->count; i++) {
-        json_int_t number =
-            json_integer_value(json_object_get(json_array_get(messages, i), "body"));
+        const json_t *message = json_array_get(messages, i);
+        const json_int_t number = json_integer_value(json_object_get(message, "body"));
+        char path[ID_CAP + 1];
 
         if (number < 1 || number > LINEAR_MESSAGES)
             unexpected("a message that no client posted", a);
         op->messages[i] = (uint8_t)number;
+        (void)snprintf(path, sizeof(path), "/%s",
+                       json_string_value(json_object_get(message, "id")));
+        learn_id(b, (unsigned)number, path);
     }
 }
 
@@ -171,7 +187,7 @@ read_messages(struct operation *op, const struct linear_response *a)
 static bool
 takes_key(const struct operation *op)
 {
-    return op->kind == LINEAR_POST || op->kind == LINEAR_CLAIM ||
+    return (op->kind == LINEAR_POST && op->unique == 0) || op->kind == LINEAR_CLAIM ||
            op->kind == LINEAR_POP || op->kind == LINEAR_FINISH;
 }
 
@@ -240,12 +256,53 @@ fetch(struct worker *w, const struct board *b, struct operation *op, const char 
         repeat(w, op, method, target, body, key, a);
 }
 
+/* Gives a post of one message a key, now and then. The feeder has to add messages. */
+static void
+draw_unique(struct worker *w, struct operation *op)
+{
+    if (w->number == w->recording->workers || !random_chance(&w->random, 70))
+        return;
+    op->unique = (uint8_t)(1 + random_below(&w->random, LINEAR_KEYS));
+    op->until_claimed = random_chance(&w->random, 40);
+}
+
+/* Notes the id of the message that a post has added, or that had its key. */
+static void
+read_posted(struct board *b, struct operation *op, uint8_t number, bool existing,
+            const char *href)
+{
+    if (!existing) {
+        learn_id(b, number, href);
+        return;
+    }
+    copy_id(b->existing[number], href);
+    op->existing = number; /* until all ids are known: name_existing() */
+}
+
+/* Replaces the number of each unique post that has added nothing by that of the message
+ * that had its key. */
+static void
+name_existing(const struct board *b)
+{
+    for (size_t i = 0; i < b->history->count; i++) {
+        struct operation *op = &b->history->ops[i];
+        const char *id = b->existing[op->existing];
+        uint8_t number = 1;
+
+        if (op->existing == 0)
+            continue;
+        while (number <= LINEAR_MESSAGES && strcmp(b->messages[number], id) != 0)
+            number++;
+        op->existing = number <= LINEAR_MESSAGES ? number : LINEAR_UNKNOWN;
+    }
+}
+
 static bool
 do_post(struct worker *w, struct board *b, struct operation *op)
 {
     unsigned count = 1 + (unsigned)random_below(&w->random, 3);
     unsigned first = number_messages(b, count);
-    char body[256] = "{\"messages\":[";
+    char body[256] = "{\"messages\":[", unique[64];
     struct linear_response a;
     json_t *hrefs;
 
@@ -258,16 +315,22 @@ do_post(struct worker *w, struct board *b, struct operation *op)
     }
     op->count = (uint8_t)count;
     strcat(body, "]}");
+    if (count == 1)
+        draw_unique(w, op);
+    (void)snprintf(unique, sizeof(unique), "linear-%u%s", op->unique,
+                   op->until_claimed ? "; until=claimed" : "");
+    w->client.unique = op->unique == 0 ? NULL : unique;
     fetch(w, b, op, "POST", "/messages", body, &a);
     hrefs = json_object_get(a.document, "resources");
     if (a.code == 0)
         return true;
     if (a.code != 201 || json_array_size(hrefs) != count)
         unexpected("post", &a);
-    pthread_mutex_lock(&b->lock);
     for (unsigned i = 0; i < count; i++)
-        copy_id(b->messages[first + i], json_string_value(json_array_get(hrefs, i)));
-    pthread_mutex_unlock(&b->lock);
+        read_posted(b, op, (uint8_t)(first + i), a.existing,
+                    json_string_value(json_array_get(hrefs, i)));
+    if (a.existing)
+        op->count = 0;
     json_decref(a.document);
     return true;
 }
@@ -326,7 +389,7 @@ do_claim(struct worker *w, struct board *b, struct operation *op)
     if (a.code == 409 || (a.call_ns != op->call_ns && a.code == 201))
         op->code = 0;
     else
-        read_messages(op, &a);
+        read_messages(b, op, &a);
     if (a.code == 201)
         op->made = number_claim(b, a.location);
     else if (op->code == 0)
@@ -352,7 +415,7 @@ do_with_claim(struct worker *w, struct board *b, struct operation *op)
     (void)snprintf(rest, sizeof(rest), "/claims/%s", id);
     fetch(w, b, op, method, rest, body, &a);
     if (op->kind == LINEAR_QUERY)
-        read_messages(op, &a);
+        read_messages(b, op, &a);
     json_decref(a.document);
     return true;
 }
@@ -434,7 +497,7 @@ do_list(struct worker *w, struct board *b, struct operation *op)
     (void)snprintf(rest, sizeof(rest), "/messages?echo=true&limit=%u&include_claimed=%s",
                    op->limit, op->include_claimed ? "true" : "false");
     fetch(w, b, op, "GET", rest, NULL, &a);
-    read_messages(op, &a);
+    read_messages(b, op, &a);
     json_decref(a.document);
     return true;
 }
@@ -464,7 +527,7 @@ do_pop(struct worker *w, struct board *b, struct operation *op)
     begin_waiting(w, b, op);
     fetch(w, b, op, "DELETE", rest, NULL, &a);
     end_waiting(b, op);
-    read_messages(op, &a);
+    read_messages(b, op, &a);
     json_decref(a.document);
     return true;
 }
@@ -556,7 +619,7 @@ do_finish(struct worker *w, struct board *b, struct operation *op)
 {
     char claim[ID_CAP] = "", rest[96], body[512] = "{";
     struct linear_response a;
-    json_t *post;
+    const json_t *post, *hrefs;
 
     op->claim = some_claim(w, b, claim);
     if (op->claim == 0)
@@ -569,10 +632,18 @@ do_finish(struct worker *w, struct board *b, struct operation *op)
     if (w->recording->ports[0] == w->recording->ports[1] && random_chance(&w->random, 40))
         op->posted = (uint8_t)number_messages(b, 1);
     if (op->posted != 0)
+        draw_unique(w, op);
+    if (op->posted != 0)
         (void)snprintf(body + strlen(body), sizeof(body) - strlen(body),
                        "\"post\":[{\"queue\":\"%s\",\"messages\":[{\"ttl\":3600,"
-                       "\"body\":%u}]}],",
+                       "\"body\":%u}]",
                        b->name, op->posted);
+    if (op->unique != 0)
+        (void)snprintf(body + strlen(body), sizeof(body) - strlen(body),
+                       ",\"unique\":{\"key\":\"linear-%u\",\"until\":\"%s\"}", op->unique,
+                       op->until_claimed ? "claimed" : "deleted");
+    if (op->posted != 0)
+        strcat(body, "}],");
     (void)snprintf(body + strlen(body), sizeof(body) - strlen(body), "\"atomic\":%s}",
                    op->atomic ? "true" : "false");
     (void)snprintf(rest, sizeof(rest), "/claims/%s/finish", claim);
@@ -580,14 +651,13 @@ do_finish(struct worker *w, struct board *b, struct operation *op)
     if (a.code != 0 && a.code != 200 && a.code != 404 && a.code != 409)
         unexpected("finish", &a);
     read_results(op, &a);
-    post = json_object_get(json_array_get(json_object_get(a.document, "posted"), 0),
-                           "resources");
+    post = json_array_get(json_object_get(a.document, "posted"), 0);
+    hrefs = json_object_get(post, "resources");
     if (a.code == 200 && op->posted != 0) {
-        if (json_array_size(post) != 1)
+        if (json_array_size(hrefs) != 1)
             unexpected("the post of a finish", &a);
-        pthread_mutex_lock(&b->lock);
-        copy_id(b->messages[op->posted], json_string_value(json_array_get(post, 0)));
-        pthread_mutex_unlock(&b->lock);
+        read_posted(b, op, op->posted, json_is_true(json_object_get(post, "existing")),
+                    json_string_value(json_array_get(hrefs, 0)));
     }
     json_decref(a.document);
     return true;
@@ -875,8 +945,10 @@ record(const struct recording *recording, struct history out[RECORDER_QUEUES])
         end_worker(&workers[i]);
     atomic_store(&workers[feeder].ends, true);
     end_worker(&workers[feeder]);
-    for (unsigned i = 0; i < RECORDER_QUEUES; i++)
+    for (unsigned i = 0; i < RECORDER_QUEUES; i++) {
+        name_existing(&boards[i]);
         pthread_mutex_destroy(&boards[i].lock);
+    }
     pthread_barrier_destroy(&gate);
     free(workers);
     free(boards);

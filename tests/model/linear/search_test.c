@@ -240,6 +240,63 @@ REFUSES_TEST(a_finish_that_was_refused_has_not_posted)
     count(s, 1, 2);
 }
 
+/* Posts a message with the only key; existing: the message that had it; 0: none. */
+static struct operation *
+post_unique(struct script *s, uint8_t message, uint8_t existing)
+{
+    return then(s, (struct operation){.kind = LINEAR_POST,
+                                      .unique = 1,
+                                      .code = 201,
+                                      .existing = existing,
+                                      .count = existing == 0,
+                                      .messages = {existing == 0 ? message : 0}});
+}
+
+ACCEPTS_TEST(a_unique_post_names_the_message_that_has_its_key)
+{
+    post_unique(s, 1, 0);
+    take(s, 1, 1);
+    post_unique(s, 2, 1);
+    count(s, 1, 1);
+    remove_one(s, 1, 1, 204);
+    post_unique(s, 2, 0);
+    count(s, 0, 1);
+}
+
+ACCEPTS_TEST(a_claim_frees_a_key_that_is_held_until_then)
+{
+    post_unique(s, 1, 0)->until_claimed = true;
+    post_unique(s, 2, 1);
+    take(s, 1, 1);
+    post_unique(s, 2, 0);
+    count(s, 1, 2);
+}
+
+REFUSES_TEST(two_messages_with_one_key_are_refused)
+{
+    post_unique(s, 1, 0);
+    post_unique(s, 2, 0);
+}
+
+REFUSES_TEST(a_deleted_message_does_not_hold_its_key)
+{
+    post_unique(s, 1, 0);
+    remove_one(s, 1, 0, 204);
+    post_unique(s, 2, 1);
+}
+
+/* A post without a response may have added the message that has the key. */
+LOOP_TEST(a_key_may_be_that_of_a_post_that_was_cut_off, 2)
+{
+    struct script s = {.count = 0};
+
+    post_unique(&s, 1, 0)->code = _i == 0 ? 0 : 201;
+    if (_i == 1)
+        remove_one(&s, 1, 0, 204);
+    post_unique(&s, 2, LINEAR_UNKNOWN);
+    expect(&s, _i == 0 ? LINEARIZABLE : NOT_LINEARIZABLE);
+}
+
 ACCEPTS_TEST(a_bulk_delete_with_a_claim_deletes_only_what_the_claim_holds)
 {
     post(s, 1);

@@ -22,7 +22,7 @@ struct sample {
     struct store_checksum sums[MOST];
     struct store_subscription_record subscription;
     struct store_details details[MOST];
-    char texts[6][TEXT], bodies[MOST][TEXT], reasons[MOST][3][TEXT];
+    char texts[6][TEXT], bodies[MOST][TEXT], reasons[MOST][4][TEXT];
     size_t bytes; /* in texts and bodies */
 };
 
@@ -115,6 +115,9 @@ some_message(struct random *r, struct sample *s, size_t i)
     s->details[i].reason = some_text(r, s, s->reasons[i][0]);
     s->details[i].client = some_text(r, s, s->reasons[i][1]);
     s->details[i].origin = some_text(r, s, s->reasons[i][2]);
+    s->details[i].unique.key = some_text(r, s, s->reasons[i][3]);
+    s->details[i].unique.until_claimed =
+        s->details[i].unique.key.len > 0 && random_chance(r, 50);
     m->details = &s->details[i];
 }
 
@@ -364,6 +367,8 @@ same_details(const struct store_details *a, const struct store_details *b)
     ck_assert(bytes_equal(a->origin, b->origin));
     ck_assert_int_eq(a->released_ms, b->released_ms);
     ck_assert_int_eq(a->dead_lettered_ms, b->dead_lettered_ms);
+    ck_assert(bytes_equal(a->unique.key, b->unique.key));
+    ck_assert_int_eq(a->unique.until_claimed, b->unique.until_claimed);
 }
 
 static void
@@ -484,6 +489,72 @@ START_TEST(the_bytes_on_disk_stay_as_they_are)
 
     ck_assert_uint_eq(image.len, sizeof(expected));
     ck_assert_mem_eq(image.bytes, expected, sizeof(expected));
+    free(image.bytes);
+}
+
+/* The DETAILS of one message: 24 + 8 + 28 and the reason, and what `unique` adds. */
+static struct image
+small_details(const struct store_unique *unique)
+{
+    static struct sample s;
+
+    memset(&s, 0, sizeof(s));
+    s.details[0] = (struct store_details){
+        .reason = BYTES_LIT("why"), .released_ms = 0x0102, .dead_lettered_ms = 0x0304};
+    if (unique != NULL)
+        s.details[0].unique = *unique;
+    s.messages[0] =
+        (struct store_message_record){.number = 0x0506, .details = &s.details[0]};
+    s.change = (struct store_change){.kind = STORE_CHANGE_DETAILS,
+                                     .now_ms = 0x0a0b,
+                                     .tag = 0x0c0d,
+                                     .count = 1,
+                                     .next = next_sample,
+                                     .from = {&s, NULL}};
+    s.bytes = store_details_bytes(&s.details[0]);
+    return write_sample(&s);
+}
+
+START_TEST(details_without_a_key_stay_as_they_are)
+{
+    static const uint8_t expected[64] = {
+        64,   0,    0, 0, 19,  0,   0,   0, /* size, DETAILS */
+        0x0d, 0x0c, 0, 0, 1,   0,   0,   0, /* tag, count */
+        0x0b, 0x0a, 0, 0, 0,   0,   0,   0, /* time */
+        0x06, 0x05, 0, 0, 0,   0,   0,   0, /* number */
+        0x02, 0x01, 0, 0, 0,   0,   0,   0, /* released */
+        0x04, 0x03, 0, 0, 0,   0,   0,   0, /* dead-lettered */
+        3,    0,    0, 0, 'w', 'h', 'y',    /* reason */
+        0,    0,    0, 0,                   /* client */
+        0,    0,    0, 0, 0,                /* origin, padding */
+    };
+    struct image image = small_details(NULL);
+
+    ck_assert_uint_eq(image.len, sizeof(expected));
+    ck_assert_mem_eq(image.bytes, expected, sizeof(expected));
+    free(image.bytes);
+}
+
+static const struct store_unique some_key = {.key = {"abcdefgh", 8},
+                                             .until_claimed = true};
+
+/* Of small_details(&some_key): where the length of the reason, and the bits are. */
+enum { REASON_AT = 48, BITS_AT = 63 };
+
+START_TEST(the_bytes_of_a_key_stay_as_they_are)
+{
+    static const uint8_t expected[] = {
+        3, 0, 0, 0x80, 'w', 'h', 'y',                          /* a key follows */
+        0, 0, 0, 0,                                            /* client */
+        0, 0, 0, 0,                                            /* origin */
+        1,                                                     /* until it is claimed */
+        8, 0, 0, 0,    'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', /* key */
+        0, 0, 0, 0                                             /* padding */
+    };
+    struct image image = small_details(&some_key);
+
+    ck_assert_uint_eq(image.len, REASON_AT + sizeof(expected));
+    ck_assert_mem_eq(image.bytes + REASON_AT, expected, sizeof(expected));
     free(image.bytes);
 }
 
@@ -684,7 +755,7 @@ START_TEST(unknown_kinds_are_refused)
     some_change(&r, &s, STORE_CHANGE_QUEUE);
     image = write_sample(&s);
     ck_assert_uint_eq(image.bytes[KIND], s.change.queue.kind);
-    image.bytes[KIND] = STORE_TOPIC + 1;
+    image.bytes[KIND] = STORE_KINDS;
     expect_refused(image.bytes, image.len);
     image.bytes[KIND] = STORE_TOPIC;
     image.bytes[KIND + 3] = 1;
@@ -710,6 +781,34 @@ START_TEST(unknown_flags_of_a_document_are_refused)
     free(image.bytes);
 }
 
+START_TEST(unknown_bits_of_a_key_are_refused)
+{
+    struct image image = small_details(&some_key);
+
+    for (unsigned bit = 4; bit <= 0x80; bit <<= 1) {
+        image.bytes[BITS_AT] = (uint8_t)(1 | bit);
+        expect_refused(image.bytes, image.len);
+    }
+    free(image.bytes);
+}
+
+START_TEST(a_key_that_is_empty_or_not_announced_is_refused)
+{
+    struct image image = small_details(&some_key);
+
+    image.bytes[REASON_AT + 3] = 0;
+    expect_refused(image.bytes, image.len);
+    image.bytes[REASON_AT + 3] = 0x80;
+    memset(image.bytes + BITS_AT + 1, 0, image.len - BITS_AT - 1);
+    set_size(image.bytes, BITS_AT + 9); /* the shortest padding */
+    expect_refused(image.bytes, BITS_AT + 9);
+    free(image.bytes);
+    image = small_details(NULL);
+    image.bytes[REASON_AT + 3] = 0x80;
+    expect_refused(image.bytes, image.len);
+    free(image.bytes);
+}
+
 /* Bytes in the texts and bodies of a record. */
 static size_t
 texts_of(const struct record *record)
@@ -724,7 +823,7 @@ texts_of(const struct record *record)
     if (change->subscription != NULL)
         total += change->subscription->subscriber.len + change->subscription->options.len;
     while (copy.change.next(&copy.change, &m))
-        total += m.body.len;
+        total += m.body.len + (m.details == NULL ? 0 : store_details_bytes(m.details));
     return total;
 }
 

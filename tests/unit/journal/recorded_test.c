@@ -14,10 +14,11 @@
 
 enum { SECOND_MS = 1000, RECORDED_FILES = 2 };
 
-/* The story as the first version wrote it, the longer story of today, and the one with
- * body files. */
+/* The story as the first version wrote it, the longer story of today, and those with body
+ * files and with unique messages. */
 static const char first[] = RECORDED "/version-1", latest[] = RECORDED "/version-2",
-                  unloaded[] = RECORDED "/version-2-bodies";
+                  unloaded[] = RECORDED "/version-2-bodies",
+                  unique[] = RECORDED "/version-2-unique";
 
 /* The results that clients got when the journals were written. */
 static const char id_of_2[] = "c5097f290000000000000002";
@@ -25,6 +26,9 @@ static const char id_of_8[] = "c178728b0000000000000001";
 static const char id_of_12[] = "cde765ed0000000000000001";
 static const char renewed_claim[] = "f6d877c56353000000000001"; /* it holds 2 */
 static const char late_claim[] = "a453dd521489000000000003";    /* it holds 4 */
+static const char id_of_unique[] = "c5097f290000000000000003";
+static const char unique_claim[] =
+    "f558e79c97ad000000000002"; /* it holds 2 of "unique" */
 static const char waiting_claim[] = "e1d3019f1418000000000001"; /* 1 to 3 of "waiting" */
 
 /* ------------------------------------------------------------------ directories */
@@ -185,13 +189,25 @@ START_TEST(the_story_of_body_files_gives_the_same_bytes)
     sim_disk_free(sd);
 }
 
+START_TEST(the_story_of_unique_messages_gives_the_same_bytes)
+{
+    struct sim_disk *sd = sim_disk_new(1);
+    struct recorded_results results;
+
+    recorded_journal_write_unique(sd, &results);
+    expect_recorded(sd, unique);
+    ck_assert_str_eq(results.ids[3].text, id_of_unique);
+    ck_assert_str_eq(results.late.text, unique_claim);
+    sim_disk_free(sd);
+}
+
 TEST_CASE("bytes");
 
 /* The contents of a journal. */
 struct seen {
     size_t types[RECORD_TYPES], marks[MARK_FILE_GONE + 1];
     size_t seals, frames;
-    bool delayed, held, original, checksum;
+    bool delayed, held, original, checksum, key, until_claimed;
 };
 
 static void
@@ -208,6 +224,9 @@ look_at_record(struct seen *seen, struct record *record)
         seen->held = seen->held || m.claim != NULL;
         seen->original = seen->original || m.original_id;
         seen->checksum = seen->checksum || m.checksum != NULL;
+        seen->key = seen->key || (m.details != NULL && m.details->unique.key.len > 0);
+        seen->until_claimed =
+            seen->until_claimed || (m.details != NULL && m.details->unique.until_claimed);
     }
 }
 
@@ -264,6 +283,9 @@ START_TEST(every_type_of_record_is_in_one_of_them)
     seen = look_at(unloaded);
     ck_assert_uint_ge(seen.types[STORE_CHANGE_RUN], 3);
     ck_assert_uint_eq(seen.marks[MARK_FILE_GONE], 1);
+    ck_assert(!seen.key);
+    seen = look_at(unique);
+    ck_assert(seen.key && seen.until_claimed);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -586,5 +608,52 @@ START_TEST(unloaded_messages_are_there_in_their_order)
     recorder_stop(&r);
     recorder_start(&r);
     expect_waiting();
+    stop();
+}
+
+TEST_CASE("reading keys");
+
+/* The key of a message; empty: it has none. */
+static struct bytes
+key_of(const char *id)
+{
+    const struct store_details *d;
+
+    get_text(id);
+    d = first_seen()->details;
+    return d == NULL ? BYTES_NONE : d->unique.key;
+}
+
+/* Posts a message with this key. Returns the id of the message that has it. */
+static struct store_id
+holder_of(const char *key, bool existing)
+{
+    const struct store_unique wanted = {.key = bytes_str(key)};
+    const struct store_draft draft = {BYTES_LIT("new"), 3600, 0};
+    const struct store_post request = {.drafts = &draft, .count = 1, .unique = &wanted};
+    struct store_op op = {.now_ms = r.f.now_ms};
+    struct store_id id;
+
+    ck_assert_status(store_message_post(r.f.store, &op, &r.f.queue, &request, &id),
+                     ST_OK);
+    ck_assert_int_eq(op.existing, existing);
+    return id;
+}
+
+START_TEST(messages_hold_their_keys)
+{
+    start_with(unique, false);
+    use(&r.f, "unique");
+    ck_assert_status(query(&r.f, text_id(unique_claim)), ST_OK);
+    expect_bodies("2");
+    ck_assert(first_seen()->details == NULL ||
+              first_seen()->details->unique.key.len == 0); /* the claim has freed it */
+    list_ready(&r.f);
+    expect_bodies("3 4");
+    ck_assert(bytes_equal_str(key_of(id_of_unique), "for-good"));
+    ck_assert_str_eq(holder_of("for-good", true).text, id_of_unique);
+    get_text(holder_of("until-claimed", true).text);
+    expect_bodies("4");
+    ck_assert(first_seen()->details->unique.until_claimed);
     stop();
 }

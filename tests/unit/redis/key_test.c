@@ -25,10 +25,13 @@ START_TEST(keys_of_a_queue_are_in_the_slot_of_project_and_name)
     const struct store_queue queue = {bytes_str("p"), bytes_str("q.1_-"), STORE_QUEUE};
     const struct store_queue topic = {bytes_str("p"), bytes_str("q"), STORE_TOPIC};
     const struct store_queue nameless = {bytes_str(""), bytes_str("q"), STORE_QUEUE};
+    const struct store_queue schedules = {bytes_str("p"), bytes_str("q"),
+                                          STORE_SCHEDULES};
 
     expect_key(&queue, "claimd:1:{p/q.1_-}:");
     expect_key(&topic, "claimd:1:{p//q}:");
     expect_key(&nameless, "claimd:1:{/q}:");
+    expect_key(&schedules, "claimd:1:{p///q}:");
     ck_assert_uint_eq(slot_of(bytes_str("claimd:1:{p/q}:m")), slot_of(bytes_str("p/q")));
 }
 
@@ -52,6 +55,9 @@ START_TEST(lists_of_names_and_projects)
     buf_reset(&key, 0);
     key_of_index(&key, NULL, STORE_QUEUE);
     ck_assert(bytes_equal_str(buf_view(&key), "claimd:1:projects:n"));
+    buf_reset(&key, 0);
+    key_of_index(&key, NULL, STORE_SCHEDULES);
+    ck_assert(bytes_equal_str(buf_view(&key), "claimd:1:projects:s"));
     buf_fini(&key);
     mem_destroy(mem);
 }

@@ -197,16 +197,24 @@ START_TEST(ids_have_their_length)
 
 TEST_CASE("heads");
 
+/* A copy in a block of its own, for AddressSanitizer. */
+static char *
+copy_of(const char *bytes, size_t size)
+{
+    char *copy = malloc(size + 1);
+
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, bytes, size);
+    return copy;
+}
+
 /* Is what stands in a block of exactly this size a head? */
 static bool
 reads(const char *bytes, size_t size, struct message_head *out)
 {
-    char *copy = malloc(size + 1);
-    bool good;
+    char *copy = copy_of(bytes, size);
+    const bool good = message_head_read(bytes_of(copy, size), out);
 
-    ck_assert_ptr_nonnull(copy);
-    memcpy(copy, bytes, size);
-    good = message_head_read(bytes_of(copy, size), out);
     free(copy);
     return good;
 }
@@ -248,4 +256,100 @@ START_TEST(a_time_that_is_none_is_no_head)
             memcpy(text + at, &strange[i], sizeof(strange[i]));
             ck_assert(!reads(text, sizeof(text), &head));
         }
+}
+
+TEST_CASE("details");
+
+/* Details with all texts, and with a key of this length. */
+static size_t
+write_details(char *out, size_t cap, size_t key_len)
+{
+    static const char key[STORE_UNIQUE_MAX] = "key";
+    const struct store_details details = {.reason = bytes_str("reason"),
+                                          .client = bytes_str("worker"),
+                                          .released_ms = 5000,
+                                          .origin = bytes_str("q"),
+                                          .dead_lettered_ms = 6000,
+                                          .unique = {.key = bytes_of(key, key_len),
+                                                     .until_claimed = key_len > 3,
+                                                     .due_ms = key_len > 4 ? 7000 : 0}};
+    struct mem *mem = mem_new(0);
+    struct buf text;
+    size_t size;
+
+    buf_init(&text, mem);
+    message_details_write(&text, &details);
+    ck_assert(!text.failed);
+    size = buf_view(&text).len;
+    ck_assert_uint_le(size, cap);
+    memcpy(out, buf_view(&text).data, size);
+    buf_fini(&text);
+    mem_destroy(mem);
+    return size;
+}
+
+/* Are these details, in a block of exactly this size? Their texts are gone then. */
+static bool
+reads_details(const char *bytes, size_t size, struct store_details *out)
+{
+    char *copy = copy_of(bytes, size);
+    const bool good = message_details_read(bytes_of(copy, size), out);
+
+    free(copy);
+    return good;
+}
+
+START_TEST(details_are_read_as_they_were_written)
+{
+    static const size_t lengths[] = {0, 1, 3, 4, STORE_UNIQUE_MAX};
+
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        char text[256];
+        const size_t size = write_details(text, sizeof(text), lengths[i]);
+        struct store_details d;
+
+        ck_assert(message_details_read(bytes_of(text, size), &d));
+        ck_assert(bytes_equal_str(d.reason, "reason"));
+        ck_assert(bytes_equal_str(d.client, "worker"));
+        ck_assert(bytes_equal_str(d.origin, "q"));
+        ck_assert_int_eq(d.released_ms, 5000);
+        ck_assert_int_eq(d.dead_lettered_ms, 6000);
+        ck_assert_uint_eq(d.unique.key.len, lengths[i]);
+        ck_assert(d.unique.until_claimed == (lengths[i] > 3));
+        ck_assert_int_eq(d.unique.due_ms, lengths[i] > 4 ? 7000 : 0);
+    }
+}
+
+/* An older claimd reads them. */
+START_TEST(details_without_a_key_have_their_old_form)
+{
+    char text[256];
+    const size_t size = write_details(text, sizeof(text), 0);
+
+    ck_assert_uint_eq(size, 2 * sizeof(double) + 2 + strlen("workerqreason"));
+    ck_assert_int_eq(text[16], (int)strlen("worker"));
+    ck_assert_int_eq(memcmp(text + 18, "workerqreason", 13), 0);
+}
+
+START_TEST(broken_keys_are_no_details)
+{
+    enum { FLAGS_AT = 18 + 7, LEN_AT, KEY_LEN = 3, KEY_END = LEN_AT + 1 + KEY_LEN };
+    enum { HAS_DUE = 2, UNKNOWN = 4 };
+    char text[512] = "";
+    const size_t size = write_details(text, sizeof(text), KEY_LEN);
+    struct store_details d;
+
+    for (size_t len = 0; len <= size; len++)
+        ck_assert(reads_details(text, len, &d) == (len >= KEY_END));
+    text[FLAGS_AT] = UNKNOWN;
+    ck_assert(!reads_details(text, size, &d));
+    text[FLAGS_AT] = HAS_DUE;
+    for (size_t len = 0; len <= KEY_END + sizeof(double); len++)
+        ck_assert(reads_details(text, len, &d) == (len == KEY_END + sizeof(double)));
+    text[FLAGS_AT] = 0;
+    for (int len = 0; len <= UINT8_MAX; len++) {
+        text[LEN_AT] = (char)len;
+        ck_assert(reads_details(text, sizeof(text), &d) ==
+                  (len >= 1 && len <= STORE_UNIQUE_MAX));
+    }
 }

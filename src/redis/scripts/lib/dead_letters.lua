@@ -1,22 +1,4 @@
--- dead_letters: details of messages, and messages that go to the dead-letter queue. Needs outbox.
-
-local DETAILS = '<ddBB' -- when a worker gave the reason, when the dead letter came (0: does not apply), lengths of client
-                        -- and origin; then client, origin, reason
-
-local function read_details(n, h)
-    local text = details_text(n, h.posted)
-    if text == '' then
-        local dead = is_dead_letter(h.flags) and floor(h.posted) or 0 -- the time was not kept
-        return { released = 0, dead = dead, client = '', origin = '', reason = '' }
-    end
-    local released, dead, client, origin, at = unpack_struct(DETAILS, text)
-    return { released = released, dead = dead, client = sub(text, at, at + client - 1),
-        origin = sub(text, at + client, at + client + origin - 1), reason = sub(text, at + client + origin) }
-end
-
-local function pack_details(d)
-    return pack(DETAILS, d.released, d.dead, #d.client, #d.origin) .. d.client .. d.origin .. d.reason
-end
+-- dead_letters: messages that go to the dead-letter queue. Needs outbox.
 
 local function checksum_of(h)
     return h.flags % 2 == HAS_CHECKSUM and sub(h.rest, 1, 16) or ''
@@ -41,7 +23,7 @@ local function add_dead_letter(w, ch, set, letters, n, h, reason, client)
     local id, sum = id_of(w, tonumber(n), h), checksum_of(h)
     if d.origin == '' then d.origin = letters.own end
     d.dead = w.now
-    remove_message(w, ch, n, h)
+    remove_message(w, ch, n, h, d)
     if set[5] >= 0 then
         h.posted, h.expires = w.now, deadline(w, 1000 * set[5])
     else

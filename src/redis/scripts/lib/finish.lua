@@ -1,10 +1,11 @@
 -- finish: ends the work on messages of a claim (claim_finish). Needs dead_letters.
 
-local DELETE, RELEASE, DEAD_LETTER, ITEM_WORDS = 0, 1, 2, 5
+local DELETE, RELEASE, DEAD_LETTER, ITEM_WORDS = 0, 1, 2, 6
 local DEAD_LETTERS_MOST = 64
 
--- Gives a message back: delayed, then ready at its old place. `most`: maximum TTL in ms.
-local function release_message(w, ch, n, h, delay, most, reason, client)
+-- Gives a message back: delayed, then ready at its old place. `ready`: end of the delay; 0: `delay` seconds from now.
+-- `most`: maximum TTL in ms.
+local function release_message(w, ch, n, h, delay, ready, most, reason, client)
     if reason ~= '' then
         add_words(ch, 'hset', 'e' .. n, pack_details(details_with_reason(w, n, h, reason, client)))
         h.posted = floor(h.posted) + 0.5
@@ -12,10 +13,11 @@ local function release_message(w, ch, n, h, delay, most, reason, client)
     count_messages(w, 'requeued', 1)
     claim_lose_message(w, ch, h.claim)
     h.claim, w.claimed = 0, w.claimed - 1
-    if delay > 0 then
+    if ready == 0 and delay > 0 then ready = deadline(w, 1000 * delay) end
+    if ready > w.now then
         local last = deadline(w, most)
         if h.expires < last then h.expires = math.min(h.expires + 1000 * delay, last) end
-        h.ready, w.delayed = math.min(deadline(w, 1000 * delay), h.expires), w.delayed + 1
+        h.ready, w.delayed = math.min(ready, h.expires), w.delayed + 1
         add_deadline(ch, h.ready, n)
     else
         w.ready_changed = true
@@ -28,11 +30,12 @@ end
 -- remove_message(). The second result is a list with a digit for each item, 1: it is held.
 local function find_held(w, c, from, count)
     local found, held, fields, seen = {}, {}, {}, {}
-    for i = 1, count do fields[i] = number_of_id(w, ARGV[from + ITEM_WORDS * i - 4]) or '0' end
+    local function id(i) return ARGV[from + ITEM_WORDS * (i - 1) + 1] end
+    for i = 1, count do fields[i] = number_of_id(w, id(i)) or '0' end
     local got = c and count > 0 and fields_of(M, fields) or {}
     for i = 1, count do
         local n, text = fields[i], got[i]
-        if c and (not text or has_original_id(text)) then n, text = find_message(w, ARGV[from + ITEM_WORDS * i - 4]) end
+        if c and (not text or has_original_id(text)) then n, text = find_message(w, id(i)) end
         local h = c and text and unpack_head(text)
         held[i] = '0'
         if h and h.claim == c.number and not seen[n] then
@@ -89,7 +92,8 @@ local function finish_claim()
                 remove_message(w, ch, m.n, m.h)
             elseif action == RELEASE and held[i] == '1' then
                 m.h.count = math.max(0, m.h.count - tonumber(item(i, 4)))
-                release_message(w, ch, m.n, m.h, tonumber(item(i, 2)), tonumber(ARGV[7]), item(i, 3), client)
+                release_message(w, ch, m.n, m.h, tonumber(item(i, 2)), tonumber(item(i, 5)), tonumber(ARGV[7]), item(i, 3),
+                    client)
             else
                 add_dead_letter(w, ch, set, letters, m.n, m.h, item(i, 3), client)
             end

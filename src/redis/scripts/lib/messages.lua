@@ -1,4 +1,4 @@
--- messages: reads and changes messages and claims. Needs queue.
+-- messages: reads and changes messages and claims. Needs details.
 
 -- Collects changes until commit(): lists of words for Z, M and T, the earliest new deadline (due), and claims by
 -- number.
@@ -151,14 +151,36 @@ local function pack_head(h)
     return pack(HEAD, h.posted, h.expires, h.ready, h.claim, h.count, h.size, h.flags, h.client) .. h.rest
 end
 
--- The details of a message (struct store_details) with a packed head, as a text. '': it has none.
-local function details_text(n, posted)
-    return posted % 1 > 0 and call('HGET', M, 'e' .. n) or ''
+-- Keys that at most one message of the queue holds (store_message_post() in claimd/store/store.h). A table, because Lua
+-- has at most 200 locals here.
+local unique = {}
+
+-- The number, as a text, and the head of the message that holds the key; nil: there is none. The
+-- caller has expired all that is due.
+function unique.find(key)
+    local n = call('HGET', M, 'u' .. key)
+    local text = n and call('HGET', M, n)
+    if text then return n, unpack_head(text) end
 end
 
--- True for a dead letter, until it is put back. A message that came with its id from elsewhere counts as one.
-local function is_dead_letter(flags)
-    return flags >= HAS_ID and flags < RETURNED
+-- A new message gets details, and holds their key if it may (store_holds_key()).
+function unique.add(ch, n, text)
+    add_words(ch, 'hset', 'e' .. n, text)
+    local d = unpack_details(text)
+    if d.key ~= '' and d.dead == 0 then add_words(ch, 'hset', 'u' .. d.key, n) end
+end
+
+-- A message with these details does not hold their key any more, if it did.
+function unique.free(ch, n, d)
+    if d.key ~= '' and call('HGET', M, 'u' .. d.key) == n then add_words(ch, 'hdel', 'u' .. d.key) end
+end
+
+-- Removes a key that is held until the first claim. Returns the details afterwards, as a text ('': none).
+function unique.claim(text)
+    local d = unpack_details(text)
+    if d.until_claimed == 0 then return text end
+    d.key, d.until_claimed, d.due = '', 0, 0
+    return d.released == 0 and d.dead == 0 and d.origin == '' and '' or pack_details(d)
 end
 
 local function count_returned(by)
@@ -198,10 +220,13 @@ local function append_message(w, ch, body, head, expires, ready, claim, id)
     return n
 end
 
--- Removes a message. `n`: its number, as a text. `h`: its head.
-local function remove_message(w, ch, n, h)
+-- Removes a message. `n`: its number, as a text. `h`: its head. `d`: its details, if the caller has read them.
+local function remove_message(w, ch, n, h, d)
     add_words(ch, 'hdel', n, 'b' .. n)
-    if h.posted % 1 > 0 then add_words(ch, 'hdel', 'e' .. n) end
+    if h.posted % 1 > 0 then
+        unique.free(ch, n, d or read_details(n, h))
+        add_words(ch, 'hdel', 'e' .. n)
+    end
     if h.flags >= HAS_ID then
         add_words(ch, 'hdel', 'f' .. sub(h.rest, -24))
         w.dead_letters, w.rare_changed = w.dead_letters - 1, true

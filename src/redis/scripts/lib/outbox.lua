@@ -2,15 +2,17 @@
 --
 -- A transfer has one of three formats:
 --
---   a message    MARK; 1: it becomes a dead letter, 2: it is put back; posted, expires, claim count, client; lengths
---                of name, checksum and details; id, name of the other queue, checksum, details, body
---   a post       MARK; 3; written by claimd (outbox.h)
+--   a message    MARK; 1: it becomes a dead letter, 2: it is put back, 5: likewise, with a key; posted, expires, claim count,
+--                client; lengths of name, checksum and details; id, name of the other queue, checksum, details, body.
+--                5 has the details of the dead letter, because the other queue may refuse it (transfer_return)
+--   a post       MARK; 3, or 4 with a key; written by claimd (outbox.h)
 --   a dead letter of an older version
 --                posted, expires, client, lengths of name and checksum; id, name, checksum, body
 --
 -- MARK is not a time, so that an older claimd skips what it does not know.
 local MARK = '\255\255\255\255\255\255\255\255'
-local TO_DEAD_LETTERS, BACK = 1, 2
+local TO_DEAD_LETTERS, BACK, BACK_UNIQUE = 1, 2, 5
+local MESSAGE = '<BddI4c8BBI2' -- of a message, from the kind to the lengths
 
 -- Some transfers: TRANSFER, what is in it ...
 local function random_transfers()
@@ -28,7 +30,7 @@ end
 
 -- Adds a message that the caller removes: `n` and `h` as in remove_message(), its original id, and its new details.
 local function transfer_message(w, transfers, kind, name, n, h, id, sum, details, body)
-    add_transfer(w, transfers, tonumber(n), MARK .. pack('<BddI4c8BBI2', kind, floor(h.posted), h.expires, h.count,
+    add_transfer(w, transfers, tonumber(n), MARK .. pack(MESSAGE, kind, floor(h.posted), h.expires, h.count,
         h.client, #name, #sum, #details) .. id .. name .. sum .. details .. body)
 end
 

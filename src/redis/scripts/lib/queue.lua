@@ -14,8 +14,10 @@
 --                  delayed message is its number + 2^52. So "below 2^52" selects ready messages, oldest first, and
 --                  setting the score requeues a message at its old place
 --   M  hash        NUMBER -> head, bNUMBER -> body, eNUMBER -> details, cNUMBER -> claim, hNUMBER -> Client-ID that holds
---                  the claim, fID -> number of the message with this original id, dTRANSFER -> '' or a number: this
---                  transfer has arrived and may be sent again; the number of its first message
+--                  the claim, fID -> number of the message with this original id, uKEY -> number of the message
+--                  that holds this key, dTRANSFER -> this transfer has arrived and may be sent again: the number of its
+--                  first message, the id of the message that held the key of a post, '-' if the message was refused
+--                  because of its key, or ''
 --   T  sorted set  deadlines in ms: NUMBER (end of the delay, or of the TTL), cNUMBER (end of a claim), dTRANSFER (no
 --                  process posts it any more). After all deadlines kNUMBER: time of the creation of a claim + 2^52
 --   X  hash        TRANSFER -> a message or a post in transfer to another queue (lib/outbox.lua). TRANSFER is the id
