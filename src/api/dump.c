@@ -84,7 +84,7 @@ dump_next(struct store *s, struct store_op *op, struct bytes only, struct dump *
         d->behind_queue = false;
         st = next_project(s, op, only, d);
         d->in_project = st == ST_OK;
-        if (st == ST_NOT_FOUND && d->kind++ == STORE_TOPIC) {
+        if (st == ST_NOT_FOUND && ++d->kind == STORE_KINDS) {
             d->done = true;
             return ST_OK;
         }

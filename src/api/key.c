@@ -7,7 +7,7 @@
 
 #include <nettle/sha2.h>
 
-enum { KEY_MIN = 8, KEY_MAX = 128 };
+enum { KEY_MIN = 8, KEY_MAX = STORE_UNIQUE_MAX };
 
 struct running_keys {
     struct mem *mem; /* borrowed */
@@ -150,26 +150,33 @@ is_visible(struct bytes text)
 }
 
 enum status
+key_check(struct context *ctx, const char *where, struct bytes text)
+{
+    if (text.len < KEY_MIN || text.len > KEY_MAX)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "%s is %zu characters long. It must be %d to %d", where,
+                              text.len, KEY_MIN, KEY_MAX);
+    if (!is_visible(text))
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "%s has other characters than visible ASCII", where);
+    return ST_OK;
+}
+
+enum status
 key_read(struct context *ctx)
 {
     const struct bytes text = ctx->req->headers[API_HEADER_IDEMPOTENCY_KEY];
     struct store_key key;
-    enum status st;
+    enum status st = ST_OK;
 
     if (ctx->progress->key == NULL) { /* else it is a later slice */
         if (ctx->limits->idempotency_window == 0)
             return context_refuse(ctx, ST_BAD_VALUE,
                                   "the server accepts no Idempotency-Key "
                                   "(idempotency_window is 0)");
-        if (text.len < KEY_MIN || text.len > KEY_MAX)
-            return context_refuse(ctx, ST_BAD_VALUE,
-                                  "the header Idempotency-Key is %zu characters long. It "
-                                  "must be %d to %d",
-                                  text.len, KEY_MIN, KEY_MAX);
-        if (!is_visible(text))
-            return context_refuse(ctx, ST_BAD_VALUE,
-                                  "the header Idempotency-Key has other characters than "
-                                  "visible ASCII");
+        st = key_check(ctx, "the header Idempotency-Key", text);
+        if (st != ST_OK)
+            return st;
         make_key(ctx, text, &key);
         st = add_key(ctx->api->keys, &key, &ctx->progress->key);
         if (st != ST_OK)

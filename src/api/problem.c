@@ -32,6 +32,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_PROJECT_REQUESTS] = {429, "Too many requests", RETRY("1")},
     [ST_PROJECT_CONNECTIONS] = {429, "Too many connections", RETRY("1")},
     [ST_PROJECT_WAITERS] = {429, "Too many waiting requests", RETRY("1")},
+    [ST_TOO_MANY_SCHEDULES] = {409, "Too many schedules", NULL, NULL},
     [ST_NOT_FOUND] = {404, "Not found", NULL, NULL},
     [ST_CLAIMED] = {403, "Unable to delete", NULL, NULL},
     [ST_NOT_CLAIMED] = {400, "Unable to delete", NULL, NULL},

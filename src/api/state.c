@@ -152,12 +152,11 @@ refuse_batch(struct record_load *l, enum status st, const struct record_line *fi
     if (st == ST_CONFLICT)
         what = first->record.kind == STORE_RECORD_QUEUE && !l->replace
                    ? "it already exists. To overwrite it, send replace=true"
-                   : "it already has an item with one of these ids or subscribers";
+                   : "it already has an item with one of these ids, keys or subscribers";
     if (st == ST_NOT_FOUND)
         what = "it does not exist, and no earlier line creates it";
     (void)reason_give(l->reader.why, st, "lines %zu to %zu, of %s \"%.*s\": %s%s",
-                      first->number, last->number,
-                      where->kind == STORE_TOPIC ? "topic" : "queue",
+                      first->number, last->number, record_json_kind(where->kind),
                       (int)where->name.len, where->name.data, what,
                       l->whole ? "" : ". The lines before are loaded");
     return st == ST_NOT_FOUND ? ST_CONFLICT : st;
@@ -180,6 +179,7 @@ apply_batch(struct record_load *l, struct record_line *first, size_t count)
     if (st != ST_OK)
         return st == ST_NO_MEMORY ? st : refuse_batch(l, st, first, &first[count - 1]);
     for (size_t i = 0; i < count; i++) {
+        l->schedules = l->schedules || first[i].where.kind == STORE_SCHEDULES;
         l->queues += first[i].record.kind == STORE_RECORD_QUEUE;
         l->messages += first[i].record.kind == STORE_RECORD_MESSAGE;
         l->subscriptions += first[i].record.kind == STORE_RECORD_SUBSCRIPTION;
@@ -339,8 +339,7 @@ check_queues(struct record_load *l)
             all[count++] = (struct checked_queue){&l->lines[i], 0};
     for (size_t i = 1; i < count; i++)
         if (compare_queues(all[i - 1].line, all[i].line) == 0)
-            return refuse_line(l, all[i].line,
-                               all[i].line->where.kind == STORE_TOPIC ? "topic" : "queue",
+            return refuse_line(l, all[i].line, record_json_kind(all[i].line->where.kind),
                                "another line has the same name");
     for (size_t walk = 1; walk <= count; walk++) {
         struct checked_queue *at = &all[walk - 1];

@@ -26,6 +26,7 @@ struct record_load {
     size_t count;
     struct store_record *batch;               /* private: of one queue; from the arena */
     uint64_t queues, messages, subscriptions; /* applied */
+    bool schedules;                           /* some were applied */
 };
 
 /* Reads all lines of a text. ST_BAD_BODY, ST_BAD_VALUE, ST_NO_MEMORY, ST_OVER_BUDGET. */

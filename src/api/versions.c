@@ -191,6 +191,7 @@ const struct version version_v1 = {
 /* ---------------------------------------------------- claimd: docs/api.md 11.3, 18.7 */
 
 #define PROGRESS       "/claimd/queues/{queue}/subscriptions"
+#define SCHEDULES      "/claimd/queues/{queue}/schedules"
 #define TOPIC_PROGRESS "/claimd/topics/{topic}/subscriptions"
 
 /* Routes that Zaqar does not have. Messages have the form of v2. */
@@ -214,6 +215,15 @@ static const struct route routes_claimd[] = {
           ROUTE_LIVE, "showQueueHistory"),
     ROUTE("/claimd/queues/{queue}/claims", GET, handle_claim_list, CLAIMS_GET, ROUTE_LIVE,
           "listClaims"),
+    ROUTE("/claimd/schedules", GET, handle_schedule_list, SCHEDULES_GET, 0,
+          "listSchedules"),
+    ROUTE(SCHEDULES, GET, handle_schedule_list, SCHEDULES_GET, 0, "listSchedulesOfQueue"),
+    ROUTE(SCHEDULES "/{id}", GET, handle_schedule_show, SCHEDULES_GET, 0, "showSchedule"),
+    ROUTE(SCHEDULES "/{id}", PUT, handle_schedule_set, SCHEDULES_SET, 0, "setSchedule"),
+    ROUTE(SCHEDULES "/{id}", PATCH, handle_schedule_pause, SCHEDULES_SET, 0,
+          "pauseSchedule"),
+    ROUTE(SCHEDULES "/{id}", DELETE, handle_schedule_delete, SCHEDULES_SET, 0,
+          "deleteSchedule"),
     ROUTE(PROGRESS, GET, handle_subscription_list, SUBSCRIPTION_PROGRESS, 0,
           "listProgress"),
     ROUTE(PROGRESS "/{id}", GET, handle_subscription_show, SUBSCRIPTION_PROGRESS, 0,

@@ -16,6 +16,14 @@ is_about(const struct printer *p, const struct store_queue *q)
 }
 
 static void
+write_key(struct buf *out, const struct store_unique *unique)
+{
+    json_write_text(out, "unique", unique->key);
+    if (unique->until_claimed)
+        json_write_text(out, "unique_until", bytes_str("claimed"));
+}
+
+static void
 write_messages(struct buf *out, struct store_change *change)
 {
     const enum store_change_kind kind = change->kind;
@@ -44,6 +52,8 @@ write_messages(struct buf *out, struct store_change *change)
             json_write_u64(out, "claim_count", m.claim_count);
         if (m.claim != NULL)
             json_write_text(out, "claim", bytes_str(m.claim->id.text));
+        if (m.details != NULL)
+            write_key(out, &m.details->unique);
         buf_byte(out, '}');
     }
     if (any)

@@ -126,6 +126,70 @@ time_base(const struct daemon *d)
     return d->testapi != NULL ? d->clock : d->store_setup.now;
 }
 
+/* Appends the body of a message of this queue, decrypted if it is sealed. */
+static enum status
+open_body(void *seal, const struct store_queue *queue, struct bytes body, struct buf *out)
+{
+    const struct seal_scope scope = {queue->project, (uint32_t)queue->kind};
+    size_t len = seal_open_len(body);
+    enum status st;
+
+    if (!store_is_sealed(body)) {
+        buf_bytes(out, body);
+        return out->failed ? ST_NO_MEMORY : ST_OK;
+    }
+    if (!buf_reserve(out, len))
+        return ST_NO_MEMORY;
+    st = seal_open(seal, &scope, body, out->data + out->len);
+    if (st == ST_OK)
+        out->len += len;
+    return st;
+}
+
+static enum status
+watch_project(void *scheduler, struct bytes project)
+{
+    return scheduler_watch(scheduler, project);
+}
+
+static enum status
+reload_schedules(void *scheduler)
+{
+    return scheduler_reload(scheduler);
+}
+
+/* The directory of tzdata. */
+static const char *
+zone_directory(void)
+{
+    const char *named = getenv("TZDIR");
+
+    return named != NULL && named[0] == '/' ? named : "/usr/share/zoneinfo";
+}
+
+static enum status
+open_scheduler(struct daemon *d)
+{
+    struct scheduler_config config = {.mem = d->mem,
+                                      .store = d->store,
+                                      .clock = d->store_setup.now,
+                                      .real = d->clock,
+                                      .time_base = time_base(d),
+                                      .log = &d->log,
+                                      .testapi = d->testapi,
+                                      .sealer = &d->sealer,
+                                      .open_body = open_body,
+                                      .open_ctx = d->resources.seal,
+                                      .closed = &d->condition.closed};
+    enum status st = zones_open(d->mem, zone_directory(), &d->zones);
+
+    config.zones = d->zones;
+    if (st == ST_OK)
+        st = scheduler_open(&config, &d->scheduler);
+    d->watch = (struct api_scheduler){watch_project, reload_schedules, d->scheduler};
+    return st;
+}
+
 static enum status
 open_api(struct daemon *d)
 {
@@ -142,6 +206,8 @@ open_api(struct daemon *d)
                                    .metrics = &d->metrics,
                                    .testapi = d->testapi,
                                    .sampler = d->sampler,
+                                   .zones = d->zones,
+                                   .scheduler = &d->watch,
                                    .project_limits = d->config.project_limits,
                                    .allowed_hosts =
                                        config_has(d->config.allowed_hosts)
@@ -175,26 +241,6 @@ static const char *
 null_if(const char *text, const char *word)
 {
     return strcmp(text, word) == 0 ? NULL : text;
-}
-
-/* Appends the body of a message of this queue, decrypted if it is sealed. */
-static enum status
-open_body(void *seal, const struct store_queue *queue, struct bytes body, struct buf *out)
-{
-    const struct seal_scope scope = {queue->project, (uint32_t)queue->kind};
-    size_t len = seal_open_len(body);
-    enum status st;
-
-    if (!store_is_sealed(body)) {
-        buf_bytes(out, body);
-        return out->failed ? ST_NO_MEMORY : ST_OK;
-    }
-    if (!buf_reserve(out, len))
-        return ST_NO_MEMORY;
-    st = seal_open(seal, &scope, body, out->data + out->len);
-    if (st == ST_OK)
-        out->len += len;
-    return st;
 }
 
 static enum status
@@ -366,6 +412,8 @@ open_parts(struct daemon *d, struct config_errors *errors)
     if (st == ST_OK)
         st = sampler_open(&sampler, &d->sampler);
     if (st == ST_OK)
+        st = open_scheduler(d);
+    if (st == ST_OK)
         st = open_api(d);
     if (st == ST_OK)
         st = load_seed(d, errors);
@@ -381,12 +429,13 @@ open_parts(struct daemon *d, struct config_errors *errors)
     server_measure(d->server, &d->metrics);
     store_setup_add_metrics(&d->store_setup, &d->metrics);
     notify_measure(d->notify, &d->metrics);
+    scheduler_measure(d->scheduler, &d->metrics);
     metrics_add(&d->metrics, &d->process.source);
     d->seal_metrics.write = write_seal_metrics;
     metrics_add(&d->metrics, &d->seal_metrics);
     if (d->testapi != NULL)
         testapi_attach(d->testapi, d->store, d->sampler, notify_clock_moved, d);
-    return ST_OK;
+    return scheduler_start(d->scheduler);
 }
 
 /* Logs each listener with its kind: http, tls, metrics or unix. */
@@ -605,12 +654,14 @@ daemon_close(struct daemon *d)
     store_setup_disconnect(&d->store_setup, d->mem);
     server_close(d->server);
     api_free(d->api);
+    scheduler_close(d->scheduler);
     notify_close(d->notify);
     resources_close(&d->resources);
     store_setup_close(&d->store_setup);
     store_close(d->store);
     server_free(d->server);
     testapi_free(d->testapi);
+    zones_close(d->zones);
     mem_destroy(d->mem);
     (void)log_writer_end(&d->log, LOG_END_MS);
     free(d);

@@ -8,6 +8,7 @@
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
 #include "claimd/notify/notify.h"
+#include "claimd/scheduler/scheduler.h"
 #include "claimd/testapi/testapi.h"
 #include "main/daemon.h"
 #include "main/process_metrics.h"
@@ -33,6 +34,9 @@ struct daemon {
     struct api *api;
     struct notify *notify;
     struct sampler *sampler;
+    struct zones *zones;
+    struct scheduler *scheduler;
+    struct api_scheduler watch; /* of the api */
     struct server *server;
     _Atomic int64_t drain_ms;
     int ready_fd; /* -1: none */

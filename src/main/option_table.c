@@ -162,6 +162,8 @@ const struct option options[] = {
         "queues. claimd sums up the others."),
 #undef GROUP
 #define GROUP "Limits"
+    LIMIT(0, max_schedules, 0, 1000000, "N",
+          "Maximum number of schedules of a project. 0 refuses new ones."),
     LIMIT(0, max_queues_per_page, 1, 10000, "N",
           "Maximum value of limit in a listing of queues."),
     LIMIT(

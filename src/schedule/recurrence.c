@@ -1,6 +1,7 @@
 #include "claimd/schedule/recurrence.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { MS = 1000 };
 
@@ -42,6 +43,25 @@ recurrence_of_interval(int64_t every_s, int64_t start_s, struct recurrence *out,
                            start_s, CALENDAR_LAST);
     *out = (struct recurrence){.every_s = every_s, .start_s = start_s};
     return ST_OK;
+}
+
+/* Without their padding, which has any value. */
+static bool
+cron_equal(const struct cron *a, const struct cron *b)
+{
+    return a->minutes == b->minutes && a->hours == b->hours && a->days == b->days &&
+           a->months == b->months && a->weekdays == b->weekdays &&
+           a->any_day == b->any_day && a->any_weekday == b->any_weekday;
+}
+
+bool
+recurrence_equal(const struct recurrence *a, const struct recurrence *b)
+{
+    if (a->every_s != b->every_s)
+        return false;
+    return a->every_s != 0
+               ? a->start_s == b->start_s
+               : cron_equal(&a->cron, &b->cron) && strcmp(a->zone, b->zone) == 0;
 }
 
 /* ------------------------------------------------------------------ due times */

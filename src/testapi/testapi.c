@@ -98,7 +98,8 @@ note_change(struct testapi *testapi, const struct store_change *change)
     struct buf ids;
 
     e.event = change_event(change);
-    if (change->checkpoint || e.event == HISTORY_EVENTS)
+    if (change->checkpoint || e.event == HISTORY_EVENTS ||
+        change->queue.kind == STORE_SCHEDULES) /* claimd's own */
         return;
     buf_init(&ids, testapi->mem);
     write_ids(change, &ids, &e.count);

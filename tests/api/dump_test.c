@@ -217,7 +217,7 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
         {"{\"project\":\"p\"}", "line 2: queue: it is \\\"\\\". It must be 1 to 64"},
         {"{\"queue\":\"q\"}", "line 2: project: it is required, and at most 256"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"topic\":\"t\"}",
-         "both a queue and a topic"},
+         "more than one of queue, topic and schedules"},
         {"{\"claimd\":\"dump\",\"version\":7}", "line 2: version: it is 7"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"message\":{}}", "line 2: message.body: "},
         {"{\"project\":\"p\",\"queue\":\"q\",\"message\":{\"body\":1,\"claim\":{}}}",

@@ -209,7 +209,7 @@ JOBS_TEST(the_last_reason_stays_with_the_message_and_follows_it)
                     "'dead_lettered_at': '2026-01-31T12:00:00Z'}}",
                     h.ids[0]));
     ck_api(f, "POST", "/claimd/queues/dead/redrive", NULL, 200, NULL);
-    ck_api_body(f, "{'moved': 1, 'remaining': 0, 'without_origin': 0,"
+    ck_api_body(f, "{'moved': 1, 'remaining': 0, 'without_origin': 0, 'key_held': 0,"
                    "'by_target': {'jobs': 1}}");
     ck_api(f, "GET", api_text(f, "/v2/queues/jobs/messages/%s", h.ids[0]), NULL, 200,
            NULL);
@@ -340,7 +340,7 @@ JOBS_TEST(a_redrive_moves_the_oldest_within_its_limit)
     (void)make_dead_letters(f, "abc");
     ck_api(f, "POST", "/claimd/queues/dead/redrive", "{\"limit\":2,\"dry_run\":true}",
            200, NULL);
-    ck_api_body(f, "{'moved': 2, 'remaining': 1, 'without_origin': 0,"
+    ck_api_body(f, "{'moved': 2, 'remaining': 1, 'without_origin': 0, 'key_held': 0,"
                    "'by_target': {'jobs': 2}}");
     ck_assert_str_eq(ready(f, "dead"), "a,b,c");
     ck_api(f, "POST", "/claimd/queues/dead/redrive", "{\"limit\":2}", 200, NULL);
@@ -356,13 +356,14 @@ JOBS_TEST(a_redrive_takes_a_target_or_ids)
            api_text(f, "{\"ids\":[\"%s\",\"unknown\"],\"to\":{\"queue\":\"origin\"}}",
                     h.ids[1]),
            200, NULL);
-    ck_api_body(f, "{'moved': 1, 'remaining': 2, 'without_origin': 0,"
+    ck_api_body(f, "{'moved': 1, 'remaining': 2, 'without_origin': 0, 'key_held': 0,"
                    "'by_target': {'origin': 1}}");
     ck_assert_str_eq(ready(f, "origin"), "b");
     ck_api(f, "POST", "/claimd/queues/dead/redrive", "{\"to\":\"other\"}", 200, NULL);
     ck_assert_str_eq(ready(f, "other"), "a,c");
     ck_api(f, "POST", "/claimd/queues/other/redrive", NULL, 200, NULL);
-    ck_api_body(f, "{'moved': 0, 'remaining': 0, 'without_origin': 0, 'by_target': {}}");
+    ck_api_body(f, "{'moved': 0, 'remaining': 0, 'without_origin': 0, 'key_held': 0, "
+                   "'by_target': {}}");
 }
 
 JOBS_TEST(a_redrive_counts_a_message_that_is_named_twice_once)
@@ -375,7 +376,7 @@ JOBS_TEST(a_redrive_counts_a_message_that_is_named_twice_once)
         ck_api(f, "POST", "/claimd/queues/dead/redrive",
                api_text(f, "{\"ids\":%s,\"dry_run\":%s}", ids, dry ? "true" : "false"),
                200, NULL);
-        ck_api_body(f, "{'moved': 2, 'remaining': 1, 'without_origin': 0,"
+        ck_api_body(f, "{'moved': 2, 'remaining': 1, 'without_origin': 0, 'key_held': 0,"
                        "'by_target': {'jobs': 2}}");
     }
     ck_assert_str_eq(ready(f, "dead"), "b");
@@ -397,7 +398,7 @@ JOBS_TEST(a_redrive_counts_by_target_whatever_the_order_of_the_origins)
            200, NULL);
     (void)make_dead_letters(f, "d");
     ck_api(f, "POST", "/claimd/queues/dead/redrive", NULL, 200, NULL);
-    ck_api_body(f, "{'moved': 4, 'remaining': 0, 'without_origin': 0,"
+    ck_api_body(f, "{'moved': 4, 'remaining': 0, 'without_origin': 0, 'key_held': 0,"
                    "'by_target': {'jobs': 2, 'more': 2}}");
     ck_assert_str_eq(ready(f, "jobs"), "a,d");
     ck_assert_str_eq(ready(f, "more"), "b,c");

@@ -49,6 +49,15 @@ static const struct step {
     {"GET", "/v2/queues/q/subscriptions?limit=1", NULL, 200},
     {"POST", "/v2/queues/new/subscriptions", "{\"subscriber\":\"http://example.org\"}",
      201},
+    {"PUT", "/claimd/queues/q/schedules/n", "{\"every\":60,\"message\":{\"body\":1}}",
+     201},
+    {"PUT", "/claimd/queues/q/schedules/n",
+     "{\"cron\":\"@hourly\",\"message\":{\"body\":[2]},\"missed\":\"all\"}", 200},
+    {"PATCH", "/claimd/queues/q/schedules/n", "{\"paused\":true}", 200},
+    {"PATCH", "/claimd/queues/q/schedules/n", "{\"paused\":true}", 200},
+    {"GET", "/claimd/queues/q/schedules/n", NULL, 200},
+    {"GET", "/claimd/queues/q/schedules?limit=1", NULL, 200},
+    {"DELETE", "/claimd/queues/q/schedules/n", NULL, 204},
     {"GET", "/v2/health", NULL, 200},
     {"GET", "/v2/", NULL, 200},
     {"GET", "/openapi.json", NULL, 200},
@@ -114,6 +123,7 @@ picture(struct api_fixture *f)
         "/v2/queues/q/stats",
         "/v2/queues/q/subscriptions",
         "/claimd/queues/q/subscriptions",
+        "/claimd/schedules",
     };
     const char *text = "";
 

@@ -137,6 +137,39 @@ class WallClock(JournalCase):
         stopped = [line for line in server.log if " stopped " in line]
         self.near(stopped[-1].split()[0])
 
+    def schedule(self, method="GET", body=None):
+        response = self.server.fetch(method, "/claimd/queues/q/schedules/n", body)
+        self.assertIn(response.status, (200, 201), response)
+        return json.loads(response.body)
+
+    def test_a_schedule_follows_a_clock_that_was_set_while_claimd_was_down(self):
+        every_hour = b'{"every":3600,"message":{"body":1}}'
+        with self.subTest("ahead"):
+            self.start_with_clock(hours=-240)
+            self.schedule("PUT", every_hour)
+            self.stop()
+            self.start_with_clock(hours=0)
+            shown = eventually(lambda: (s := self.schedule())["posted"] and s)
+            self.assertEqual(shown["posted"], 1)
+            self.assertIn(shown["missed_count"], (239, 240))  # an hour may end meanwhile
+            self.assertLess(abs(seconds_of(shown["last"]["due"]) + HOUR - seconds_of(shown["next"][0])), 1)
+            self.near(shown["last"]["posted_at"])
+            self.stop()
+        with self.subTest("back by more than three hours"):  # the schedule does not wait for ten days
+            self.start_with_clock(hours=-240)
+            ahead = seconds_of(self.schedule()["next"][0]) - (time.time() - 240 * HOUR)
+            self.assertTrue(-NEAR_S < ahead <= HOUR + NEAR_S, ahead)
+            self.stop()
+        with self.subTest("back by less"):  # due times do not repeat
+            self.path += "2"
+            self.start_with_clock(hours=0)
+            self.schedule("PUT", every_hour)
+            due = self.schedule()["next"]
+            self.stop()
+            self.start_with_clock(hours=-2)
+            self.assertGreaterEqual(self.schedule()["next"], due)
+            self.stop()
+
 
 if __name__ == "__main__":
     unittest.main()

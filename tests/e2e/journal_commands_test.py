@@ -208,6 +208,34 @@ class JournalCommands(unittest.TestCase):
         self.assertEqual((message["number"], message["old_number"], message["bytes"]), (1, 1, 1))
         self.assertRegex(message["id"], "^[0-9a-f]{24}$")
 
+    def unique(self, server, key, existing):
+        response = server.fetch("POST", "/v2/queues/jobs/messages", b'{"messages":[{"body":1}]}',
+                                headers=["Claimd-Unique: " + key])
+        self.assertEqual((response.status, response.headers.get("claimd-unique")),
+                         (201, "existing" if existing else None))
+
+    def test_keys_of_unique_messages_are_logged_and_outlive_a_kill_and_a_salvage(self):
+        saved = self.path("saved")
+        with self.serve() as server:
+            self.fill(server, "other", 2)
+            self.unique(server, "report-2026-11", False)
+            self.unique(server, "another-key; until=claimed", False)
+            self.kill(server)
+        lines = [line for line in self.records() if line["type"] == "DETAILS"]
+        self.assertEqual([line["messages"] for line in lines],
+                         [[{"number": 1, "unique": "report-2026-11"}],
+                          [{"number": 2, "unique": "another-key", "unique_until": "claimed"}]])
+        with self.serve() as server:
+            self.unique(server, "report-2026-11", True)
+            self.kill(server)
+        self.spoil(self.records("--queue", "other")[-1]["lsn"])
+        self.command("verify", self.journal, "--salvage", saved, status=DAMAGED)
+        with self.serve(saved) as server:
+            self.unique(server, "report-2026-11", True)
+            self.unique(server, "another-key", True)
+            self.assertEqual(server.fetch("POST", "/v2/queues/jobs/claims").status, 201)
+            self.unique(server, "another-key", False)
+
     def test_the_log_goes_on_behind_damage_and_says_so(self):
         self.killed_journal(3)
         lost, last = [line["lsn"] for line in self.records("--queue", "jobs")][-2:]

@@ -445,7 +445,7 @@ class Tokens(Walk, Case):
 class Story(Case):
     """Every operation, in the order of a life: all that is described is seen."""
 
-    options = ("--admin-mode",)
+    options = ("--admin-mode", "--max-schedules=1")
 
     def test_responses_to_good_and_bad_requests_are_as_described(self):
         self.service()
@@ -461,6 +461,7 @@ class Story(Case):
         self.name("2", "/v2")
         self.several()
         self.ends()
+        self.schedules()
         self.views()
         self.keys()
         self.common()
@@ -468,6 +469,20 @@ class Story(Case):
         # Two posts with the same key run at the same time only by chance.
         self.assertEqual({one for one in self.unseen() if one not in {(*key, "409") for key in POST}},
                          set())
+
+    # ------------------------------------------------------------------ schedules
+
+    def schedules(self):
+        path = "/claimd/queues/{queue}/schedules"
+        hourly = {"cron": "@hourly", "message": {"body": 1}}
+        self.expect(201, "PUT", path + "/{id}", hourly, id="nightly")
+        self.expect(200, "PUT", path + "/{id}", {"every": 60, "message": {"body": 1}}, id="nightly")
+        self.expect(409, "PUT", path + "/{id}", hourly, id="another")
+        self.expect(200, "GET", path + "/{id}", id="nightly", query="?next=3")
+        self.expect(200, "PATCH", path + "/{id}", {"paused": True}, id="nightly")
+        self.expect(200, "GET", path)
+        self.expect(200, "GET", "/claimd/schedules")
+        self.expect(204, "DELETE", path + "/{id}", id="nightly")
 
     # ------------------------------------------------------------------ the end of a job
 

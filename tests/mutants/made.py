@@ -46,6 +46,7 @@ TESTS = {
     "web": ["unit/auth/", "unit/notify/"],
     "json": ["unit/api/", "api/"],
     "metrics": ["api/metrics"],
+    "scheduler": ["sim/simulate"],
     "testapi": ["api/"],
     "api": ["api/", "sim/simulate"],
 }

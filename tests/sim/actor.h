@@ -49,5 +49,6 @@ void observer_act(struct sim *sim, struct actor *a, struct random *r);
 void admin_act(struct sim *sim, struct actor *a, struct random *r);
 void subscriber_act(struct sim *sim, struct actor *a, struct random *r);
 void deliverer_act(struct sim *sim, struct actor *a, struct random *r);
+void planner_act(struct sim *sim, struct actor *a, struct random *r);
 
 #endif

@@ -83,6 +83,8 @@ go_back(struct sim *sim, uint64_t ended, uint64_t lsn, uint64_t first)
         (void)verdict_break(&sim->verdict, PROMISE_ALL_OR_NOTHING,
                             "the log ends at %" PRIu64 ", within an operation", ended);
     ledger_copy(&sim->ledger, &c->moments[at - 1].ledger);
+    sim->ledger.wall_ms = now.wall_ms;
+    sim->ledger.set_back = now.set_back;
     for (int place = 0; place < PLACES; place++) { /* numbers of these wait for nothing */
         struct known_queue *q = &sim->ledger.queues[place];
         const struct known_queue *was = &now.queues[place];
@@ -90,6 +92,9 @@ go_back(struct sim *sim, uint64_t ended, uint64_t lsn, uint64_t first)
         if (q->transient && was->transient && q->incarnation == was->incarnation)
             q->last_number = was->last_number;
     }
+    for (int i = 0; i < SCHEDULES; i++) /* the log may end within a round */
+        sim->ledger.schedules[i].unseen =
+            sim->server.now_ms - sim->round_ms >= RUN_TTL_S * 1000;
     ledger_fini(&now);
     sim->tally.undone++;
 }
@@ -114,6 +119,8 @@ lsn_shown(const struct sim *sim, const struct operation *op,
 
     if (response->code == 400 || response->code >= 500)
         return 0;
+    if (operation_schedules(op))
+        return sim->server.schedules_lsn;
     if ((op->kind == OP_FINISH && response->code != 200) || response->replayed)
         return shown_of_place(sim, op->place, 0);
     if (op->kind == OP_QUEUE_LIST) {
@@ -184,6 +191,10 @@ crash_sends(struct sim *sim, const struct actor *who, const struct operation *op
             return verdict_break(&sim->verdict, PROMISE_ALL_OR_NOTHING,
                                  "a request logs %u changes of the kind %d",
                                  sim->server.kinds[kind], kind);
+    if (sim->server.parts > 1) /* a crash could keep a message without its key */
+        return verdict_break(&sim->verdict, PROMISE_ALL_OR_NOTHING,
+                             "a request logs messages and their details in %u parts",
+                             sim->server.parts);
     if (lsn < shown)
         return verdict_break(&sim->verdict, PROMISE_NOTHING_LOST,
                              "the response waits for %" PRIu64 ", but shows %" PRIu64,
@@ -338,7 +349,7 @@ end_process(struct sim *sim, struct random *r)
         how = END_TORN;
     if (sim->trace != NULL)
         fprintf(sim->trace, "    (%s)\n", texts[how]);
-    clean = process_end(s, how);
+    clean = server_down(s, how);
     if (how == END_PEACE && !s->lost)
         acknowledge(sim, s->lsn);
     if (how == END_PEACE && s->lost && sim->crashes.names_fail)
@@ -359,7 +370,7 @@ static bool
 start_process(struct sim *sim, struct random *r, int64_t wall_ms)
 {
     struct server *s = &sim->server;
-    enum status st = process_start(s, wall_ms);
+    enum status st = server_boot(s, wall_ms);
 
     for (int tries = 1; st != ST_OK; tries++) {
         bool excused =
@@ -369,7 +380,7 @@ start_process(struct sim *sim, struct random *r, int64_t wall_ms)
             return verdict_break(&sim->verdict, PROMISE_SOUND, "it does not start: %s",
                                  s->error);
         history_note(sim, "    (it does not start)\n");
-        (void)process_end(s, (enum server_end)random_below(
+        (void)server_down(s, (enum server_end)random_below(
                                  r, sim->crashes.names_fail ? END_KILLED : END_PEACE));
         mend(sim);
         if (tries < TRIES && random_chance(r, 30)) {
@@ -377,7 +388,7 @@ start_process(struct sim *sim, struct random *r, int64_t wall_ms)
             arm(sim, r);
         }
         /* A start that fails may remove a segment that has nothing but the time. */
-        st = process_start(s, wall_ms < s->now_ms ? s->now_ms : wall_ms);
+        st = server_boot(s, wall_ms < s->now_ms ? s->now_ms : wall_ms);
     }
     return true;
 }
@@ -398,6 +409,7 @@ inspect(struct sim *sim)
 
         (void)sim_look(sim, &op, &response);
     }
+    sim_inspect_schedules(sim);
     sim->trace = trace;
 }
 
@@ -440,12 +452,13 @@ restart(struct sim *sim, struct random *r, bool mended)
                 s->recovered, lsn);
     drop_moments(c, c->count);
     c->acknowledged = s->recovered;
-    s->first_lsn = 0;
     ledger_restart(&sim->ledger);
     sim_settle(sim, true);
+    s->first_lsn = 0; /* the log may end between those changes */
+    sim_find_scheduled(sim);
     if (!sim_broken(sim))
         inspect(sim);
-    add_moment(sim, s->recovered);
+    crash_remember(sim);
 }
 
 /* ---------------------------------------------------------------------- turns */

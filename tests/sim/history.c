@@ -34,7 +34,8 @@ static bool
 is_shown(const char *header)
 {
     return strcmp(header, "Location") == 0 || strcmp(header, "Claim-Number") == 0 ||
-           strcmp(header, "Idempotent-Replay") == 0;
+           strcmp(header, "Idempotent-Replay") == 0 ||
+           strcmp(header, "Claimd-Unique") == 0;
 }
 
 void
@@ -49,6 +50,8 @@ history_request(struct sim *sim, struct trouble trouble, bool starved)
     fprintf(out, "  [%s]", said->project);
     if (said->key != NULL)
         fprintf(out, "  Idempotency-Key: %s", said->key);
+    if (said->unique != NULL)
+        fprintf(out, "  Claimd-Unique: %s", said->unique);
     if (said->body.len > 0) {
         fprintf(out, "\n      ");
         write_text(out, said->body);

@@ -292,6 +292,12 @@ judge_first(struct judging *j)
     case OP_SUBSCRIPTION_DELETE:
     case OP_PROGRESS_LIST:
         return judge_subscription(j);
+    case OP_SCHEDULE_SET:
+    case OP_SCHEDULE_SHOW:
+    case OP_SCHEDULE_PAUSE:
+    case OP_SCHEDULE_DELETE:
+    case OP_SCHEDULE_LIST:
+        return judge_schedule(j);
     default:
         return judge_queue(j);
     }

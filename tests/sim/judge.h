@@ -33,6 +33,7 @@ struct judging {
     const struct operation *op;
     const struct sim_response *response;
     int64_t now_ms;
+    int64_t ahead_ms;  /* the wall clock less that */
     size_t body_bytes; /* of the request */
     bool starved;      /* an allocation has failed during the request */
     bool tight;        /* the memory budget was used up before it */
@@ -87,6 +88,7 @@ bool judge_claim(struct judging *j);
 bool judge_subscription(struct judging *j);
 bool judge_finish(struct judging *j);
 bool judge_redrive(struct judging *j);
+bool judge_schedule(struct judging *j);
 
 /* Enters a message that the operation has posted to its place. `body` is space for the
  * text. */
@@ -97,6 +99,13 @@ void judging_enter_draft(struct judging *j, const struct draft *d, const char *i
  * refused. */
 bool judging_expires_delayed(const struct judging *j, int place, const struct draft *d);
 
+/*
+ * Judges the post of a unique message. holder: the message that has its key until then;
+ * NULL: the post adds one. said: the response names an existing message, by this id.
+ */
+bool judge_unique(struct judging *j, const struct known_message *holder, bool said,
+                  const struct store_id *id);
+
 /* The ids of the response from `first` on are new. */
 bool judge_new_ids(struct judging *j, size_t first, size_t count);
 
@@ -106,6 +115,11 @@ int64_t judging_claimed_life(const struct judging *j);
 
 /* Renews a claim in the ledger, with the terms of the operation. */
 void judging_renew(struct judging *j, struct known_claim *c);
+
+/* A schedule has posted a message for this due time under that key; false: a promise is
+ * broken. */
+bool judge_scheduled(struct ledger *l, struct bytes key, int64_t due_ms, int64_t now_ms,
+                     struct verdict *verdict);
 
 /* ------------------------------------------------------------------ deliveries */
 

@@ -136,6 +136,8 @@ judge_taken(struct judging *j, const struct claim_plan *plan)
 
         m->claim = c;
         m->claim_count++;
+        if (m->unique.until_claimed)
+            m->unique = (struct known_unique){0, false};
         message_lengthen(m, j->now_ms, judging_claimed_life(j));
     }
     return judge_sequence(j, plan->taken, plan->taken_count);

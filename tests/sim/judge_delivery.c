@@ -163,30 +163,34 @@ judge_place(const struct delivering *by, const struct known_queue *q,
     return true;
 }
 
+/* The log knows when a delay ends, and none ends after its message. */
+static bool
+has_times(const struct known_post *post, const struct store_delivery *d)
+{
+    return d->ttl_s == post->ttl_s &&
+           (d->delay_s == post->delay_s ||
+            (post->delay_s > post->ttl_s && d->delay_s == post->ttl_s));
+}
+
 /* Which arrival of this body a subscription gets. A redrive lets a message arrive again,
- * when the earlier arrival may have expired. */
+ * when the earlier arrival may have expired, or have fallen out of the feed, or the log
+ * knows that it was delivered. */
 static size_t
 find_arrival(const struct delivering *by, const struct known_queue *q, size_t from,
-             struct bytes body)
+             const struct store_delivery *d)
 {
-    size_t post = find_post(q, from, body);
+    size_t post = find_post(q, from, d->body);
 
-    while (post < q->post_count && by->now_ms >= q->posts[post].expires_ms) {
-        const size_t next = find_post(q, post + 1, body);
+    while (post < q->post_count &&
+           (by->now_ms >= q->posts[post].expires_ms || must_have_fallen(by, q, post) ||
+            !has_times(&q->posts[post], d))) {
+        const size_t next = find_post(q, post + 1, d->body);
 
         if (next == q->post_count)
             break;
         post = next;
     }
     return post;
-}
-
-/* The log knows when a delay ends, and none ends after its message. */
-static bool
-is_delay(const struct known_post *post, int64_t delay_s)
-{
-    return delay_s == post->delay_s ||
-           (post->delay_s > post->ttl_s && delay_s == post->ttl_s);
 }
 
 static bool
@@ -204,12 +208,12 @@ judge_post(const struct delivering *by, struct known_subscription *s,
         return verdict_break(by->verdict, PROMISE_DELIVERED_IN_ORDER,
                              "subscription %s gets a message before its confirmation",
                              s->id.text);
-    post = find_arrival(by, q, s->low, d->body);
+    post = find_arrival(by, q, s->low, d);
     if (post == q->post_count)
         return judge_stranger(by, q, s, d->body);
     if (!judge_place(by, q, s, post))
         return false;
-    if (d->ttl_s != q->posts[post].ttl_s || !is_delay(&q->posts[post], d->delay_s))
+    if (!has_times(&q->posts[post], d))
         return verdict_break(by->verdict, PROMISE_NOTHING_LOST,
                              "a message is delivered with ttl %lld and delay %lld",
                              (long long)d->ttl_s, (long long)d->delay_s);

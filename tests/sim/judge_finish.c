@@ -146,9 +146,22 @@ judge_results(struct judging *j, const struct named *named)
     return true;
 }
 
+/* The message with the key of the i-th post that stays in its queue; NULL: none. */
+static const struct known_message *
+find_holder(const struct judging *j, const struct named *named, size_t i)
+{
+    const struct known_message *m = ledger_key_holder(j->ledger, j->op->posts[i].place,
+                                                      j->op->posts[i].unique.number);
+
+    for (size_t k = 0; m != NULL && k < j->op->id_count; k++)
+        if (named->held[k] == m && j->response->results[k] != 'r')
+            return NULL;
+    return m;
+}
+
 /* Enters the messages that were posted, each to the end of its queue. */
 static bool
-enter_posts(struct judging *j)
+enter_posts(struct judging *j, const struct named *named)
 {
     struct operation op = *j->op;
     struct judging there = *j;
@@ -159,7 +172,17 @@ enter_posts(struct judging *j)
     there.op = &op;
     buf_init(&body, mem);
     for (size_t i = 0; i < j->op->post_count; i++) {
+        const struct known_message *holder = find_holder(j, named, i);
+
         op.place = j->op->posts[i].place;
+        op.unique = j->op->posts[i].unique;
+        if (!judge_unique(&there, holder, j->response->existing[i],
+                          &j->response->posted[at]))
+            break;
+        if (holder != NULL) {
+            at++;
+            continue;
+        }
         if (!judge_new_ids(&there, at, j->op->posts[i].count))
             break;
         if (!judging_queue(&there)->exists)
@@ -256,7 +279,7 @@ judge_finish(struct judging *j)
         return verdict_break(j->verdict, PROMISE_ONE_STEP,
                              "%zu of %zu messages were posted", j->response->posted_count,
                              j->op->draft_count);
-    if (!judge_results(j, &named) || !enter_posts(j))
+    if (!judge_results(j, &named) || !enter_posts(j, &named))
         return false;
     enter_items(j, &named);
     return judge_renewal(j);
@@ -295,27 +318,49 @@ put_back(struct judging *j, struct known_message *m, int to)
     ledger_feed_moved(j->ledger, to, m);
 }
 
-/* The dead letters that have to go, at most `limit`; *unknown: those in front that
- * cannot. */
-static size_t
-find_letters(const struct judging *j, struct known_message **out, size_t limit,
-             int64_t *unknown)
+/* Does a message of the target hold the key of the letter, or will one of these so many
+ * that go? A dry run moves none. */
+static bool
+is_key_held(const struct judging *j, const struct known_message *m,
+            struct known_message *const *going, size_t count)
+{
+    if (m->unique.number == 0)
+        return false;
+    for (size_t i = 0; !j->op->dry_run && i < count; i++)
+        if (going[i]->unique.number == m->unique.number &&
+            target_of(j, going[i]) == target_of(j, m))
+            return true;
+    return ledger_key_holder(j->ledger, target_of(j, m), m->unique.number) != NULL;
+}
+
+/* The dead letters that go back, and why those in front of them do not. */
+struct returning {
+    struct known_message **letters; /* owned */
+    size_t count;
+    int64_t unknown, key_held;
+};
+
+/* Finds those that have to go, at most `limit`. */
+static void
+find_letters(const struct judging *j, size_t limit, struct returning *out)
 {
     const struct known_queue *q = judging_queue(j);
-    size_t count = 0;
 
-    *unknown = 0;
-    for (size_t i = 0; i < q->count && count < limit; i++) {
+    *out = (struct returning){.letters = calloc(q->count + 1, sizeof(*out->letters))};
+    if (out->letters == NULL)
+        abort();
+    for (size_t i = 0; i < q->count && out->count < limit; i++) {
         struct known_message *m = q->messages[i];
 
         if (!m->letter || m->claim != NULL || j->now_ms < m->ready_ms)
             continue;
         if (target_of(j, m) == NOWHERE)
-            ++*unknown;
+            out->unknown++;
+        else if (is_key_held(j, m, out->letters, out->count))
+            out->key_held++;
         else
-            out[count++] = m;
+            out->letters[out->count++] = m;
     }
-    return count;
 }
 
 static int64_t
@@ -329,19 +374,23 @@ count_letters(const struct known_queue *q)
 }
 
 static bool
-judge_moved(struct judging *j, struct known_message **letters, size_t count,
-            int64_t unknown)
+judge_moved(struct judging *j, const struct returning *returning)
 {
     const struct sim_response *a = j->response;
+    size_t count = returning->count;
     int64_t remaining = count_letters(judging_queue(j));
 
     /* Without memory it goes as far as it comes. */
     if (j->starved && a->moved < (int64_t)count)
         count = (size_t)a->moved;
-    else if (a->without_origin != unknown)
+    else if (a->without_origin != returning->unknown)
         return verdict_break(j->verdict, PROMISE_CONTRACT,
                              "%lld letters are said to have no origin, must be %lld",
-                             (long long)a->without_origin, (long long)unknown);
+                             (long long)a->without_origin, (long long)returning->unknown);
+    else if (a->key_held != returning->key_held)
+        return verdict_break(j->verdict, PROMISE_UNIQUE,
+                             "the keys of %lld letters are said to be held, must be %lld",
+                             (long long)a->key_held, (long long)returning->key_held);
     if (a->moved != (int64_t)count)
         return verdict_break(j->verdict, PROMISE_ONE_QUEUE,
                              "%lld dead letters went back, must be %zu",
@@ -351,30 +400,24 @@ judge_moved(struct judging *j, struct known_message **letters, size_t count,
             j->verdict, PROMISE_ONE_QUEUE, "%lld dead letters remain, must be %lld",
             (long long)a->remaining, (long long)(remaining - (int64_t)count));
     for (size_t i = 0; !j->op->dry_run && i < count; i++)
-        put_back(j, letters[i], target_of(j, letters[i]));
+        put_back(j, returning->letters[i], target_of(j, returning->letters[i]));
     return true;
 }
 
 bool
 judge_redrive(struct judging *j)
 {
-    const struct known_queue *q = judging_queue(j);
-    struct known_message **letters;
-    int64_t unknown;
-    size_t count;
+    struct returning returning;
     bool kept;
 
-    if (!q->exists)
+    if (!judging_queue(j)->exists)
         return judge_code(j, 404, PROMISE_CONTRACT);
     if (j->op->to == j->op->place)
         return judge_code(j, 409, PROMISE_CONTRACT);
     if (!judge_code(j, 200, PROMISE_CONTRACT))
         return false;
-    letters = calloc(q->count + 1, sizeof(*letters));
-    if (letters == NULL)
-        abort();
-    count = find_letters(j, letters, (size_t)j->op->limit, &unknown);
-    kept = judge_moved(j, letters, count, unknown);
-    free(letters);
+    find_letters(j, (size_t)j->op->limit, &returning);
+    kept = judge_moved(j, &returning);
+    free(returning.letters);
     return kept;
 }

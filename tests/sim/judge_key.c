@@ -27,6 +27,7 @@ digest_of(const struct sim_response *a)
         d = add_bytes(d, &m->claim_count, sizeof(m->claim_count));
     }
     d = add_bytes(d, a->results, a->result_count);
+    d = add_bytes(d, a->existing, sizeof(a->existing));
     d = add_bytes(d, &a->claim_number, sizeof(a->claim_number));
     return add_bytes(d, &a->renewed, sizeof(a->renewed));
 }

@@ -46,6 +46,7 @@ judging_enter_draft(struct judging *j, const struct draft *d, const char *id,
     m->posted_ms = j->now_ms;
     m->ready_ms = j->now_ms + delay_s * 1000;
     m->client = j->op->client;
+    m->unique = j->op->unique;
     ledger_feed(j->ledger, j->op->place,
                 &(struct known_post){.number = d->number,
                                      .len = d->len,
@@ -53,6 +54,24 @@ judging_enter_draft(struct judging *j, const struct draft *d, const char *id,
                                      .expires_ms = m->expires_ms,
                                      .ttl_s = ttl_s,
                                      .delay_s = delay_s});
+}
+
+bool
+judge_unique(struct judging *j, const struct known_message *holder, bool said,
+             const struct store_id *id)
+{
+    if (holder == NULL)
+        return !said || verdict_break(j->verdict, PROMISE_UNIQUE,
+                                      "message %s is said to hold the key, which is free",
+                                      id->text);
+    if (!said)
+        return verdict_break(j->verdict, PROMISE_UNIQUE,
+                             "message %s is added, but message %s holds its key",
+                             id->text, holder->id.text);
+    return strcmp(id->text, holder->id.text) == 0 ||
+           verdict_break(j->verdict, PROMISE_UNIQUE,
+                         "message %s is said to hold the key, but message %s does",
+                         id->text, holder->id.text);
 }
 
 /* An id that there is or was already, here or among those before it. */
@@ -82,6 +101,7 @@ static bool
 judge_post(struct judging *j)
 {
     struct known_queue *q = judging_queue(j);
+    const struct known_message *holder;
     int64_t most = first_set(q->settings[SETTING_POST_BYTES], j->rules->post_bytes, 0);
     struct mem *mem;
     struct buf body;
@@ -102,6 +122,11 @@ judge_post(struct judging *j)
         return verdict_break(j->verdict, PROMISE_ALL_OR_NOTHING,
                              "%zu of %zu messages were posted", j->response->posted_count,
                              j->op->draft_count);
+    holder = ledger_key_holder(j->ledger, j->op->place, j->op->unique.number);
+    if (!judge_unique(j, holder, j->response->existing[0], &j->response->posted[0]))
+        return false;
+    if (holder != NULL)
+        return true;
     if (!judge_new_ids(j, 0, j->response->posted_count))
         return false;
     if (!q->exists)

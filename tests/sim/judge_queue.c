@@ -131,7 +131,7 @@ judge_end(struct judging *j, const struct seen_end *seen, const struct known_mes
         return verdict_break(j->verdict, PROMISE_OLDEST_FIRST,
                              "an end of the queue is %s, but must be %s", seen->id.text,
                              m->id.text);
-    clock_text(m->posted_ms, created);
+    clock_text(m->posted_ms + j->ahead_ms, created);
     if (seen->age_s != (j->now_ms - m->posted_ms) / 1000 ||
         strcmp(seen->created, created) != 0)
         return verdict_break(j->verdict, PROMISE_ON_TIME,

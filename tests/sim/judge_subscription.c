@@ -204,7 +204,7 @@ judge_progress(struct judging *j, const struct known_subscription *s,
     char next_try[CLOCK_TEXT_CAP] = "";
 
     if (s->again_ms > j->now_ms)
-        clock_text(s->again_ms, next_try);
+        clock_text(s->again_ms + j->ahead_ms, next_try);
     if (strcmp(seen->next_try, next_try) != 0)
         return verdict_break(j->verdict, PROMISE_ADDS_UP,
                              "subscription %s is tried again at \"%s\", but must be at "

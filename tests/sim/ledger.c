@@ -304,6 +304,18 @@ ledger_message(const struct ledger *l, int place, const char *id)
     return NULL;
 }
 
+/* A dead letter keeps its key, and does not hold it. */
+struct known_message *
+ledger_key_holder(const struct ledger *l, int place, int key)
+{
+    const struct known_queue *q = &l->queues[place];
+
+    for (size_t i = 0; key != 0 && i < q->count; i++)
+        if (q->messages[i]->unique.number == key && !q->messages[i]->letter)
+            return q->messages[i];
+    return NULL;
+}
+
 void
 message_lengthen(struct known_message *m, int64_t now_ms, int64_t life_s)
 {

@@ -12,6 +12,7 @@
 #ifndef TESTS_SIM_LEDGER_H
 #define TESTS_SIM_LEDGER_H
 
+#include "claimd/schedule/definition.h"
 #include "claimd/store/store.h"
 
 #include <stdbool.h>
@@ -58,6 +59,12 @@ struct known_claim {
     uint64_t number;
 };
 
+/* The key of a unique message. */
+struct known_unique {
+    int number; /* of the key; 0: it has none */
+    bool until_claimed;
+};
+
 struct known_message {
     struct store_id id;
     uint64_t order;  /* position in its queue */
@@ -74,7 +81,8 @@ struct known_message {
     bool letter;               /* a dead letter that has not gone back */
     bool returned;             /* it was one once */
     int origin;                /* the place from which the letter came; NOWHERE */
-    size_t drafted;            /* length that its body was drafted with */
+    struct known_unique unique;
+    size_t drafted; /* length that its body was drafted with */
     size_t body_len;
     char body[]; /* owned; body_len bytes */
 };
@@ -168,8 +176,35 @@ struct known_effect {
     uint64_t digest;       /* of what a repeated response has to show, but of a claim */
 };
 
+/* Schedules are known by a number: it is their name. */
+enum { SCHEDULES = 3 };
+
+/* How a schedule is set. Its due times are the multiples of `every_s`. */
+struct schedule_terms {
+    int64_t every_s;
+    bool cron; /* the expression of each minute says so */
+    enum schedule_missed missed;
+    enum schedule_overlap overlap;
+    bool paused;
+};
+
+struct known_schedule {
+    bool exists;
+    struct schedule_terms terms;
+    int64_t posted;    /* messages since it was made, and */
+    bool unseen;       /* perhaps some that have expired during a restart */
+    int64_t done;      /* due times at the last look: posted, missed and skipped */
+    int64_t next_ms;   /* the first due time behind those; 0: it is paused */
+    int64_t due_ms;    /* of its latest message */
+    int64_t before_ms; /* likewise, of those with its name before */
+};
+
 struct ledger {
     struct known_queue queues[PLACES];
+    struct known_schedule schedules[SCHEDULES];
+    int64_t wall_ms; /* the latest time of the wall clock at which the scheduler ran */
+    bool set_back;   /* the wall clock was */
+    struct store_id scheduled;   /* the newest message of schedules; empty: none */
     struct known_claim **claims; /* owned; live ones */
     size_t claim_count, claim_cap;
     struct gone *gone; /* owned; messages and claims */
@@ -197,6 +232,9 @@ void ledger_purge(struct ledger *l, int place, enum store_purge what);
 
 /* The place of the queue's dead letters, NOWHERE if it has none. */
 int ledger_dead_letters(const struct ledger *l, int place);
+
+/* The message that holds the key with this number; NULL: none does. */
+struct known_message *ledger_key_holder(const struct ledger *l, int place, int key);
 
 /* A message at the end of the queue, owned by it; the caller fills in the rest. */
 struct known_message *ledger_add(struct ledger *l, int place, const char *id,

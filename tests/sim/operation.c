@@ -1,5 +1,7 @@
 #include "sim/operation.h"
 
+#include <stdio.h>
+
 const char *
 operation_name(enum op_kind kind)
 {
@@ -17,15 +19,22 @@ operation_adds(const struct operation *op)
 {
     return op->kind == OP_POST || op->kind == OP_QUEUE_PUT ||
            op->kind == OP_QUEUE_PATCH || op->kind == OP_SUBSCRIBE ||
-           op->kind == OP_SUBSCRIPTION_PATCH ||
+           op->kind == OP_SUBSCRIPTION_PATCH || op->kind == OP_SCHEDULE_SET ||
+           op->kind == OP_SCHEDULE_PAUSE ||
            (op->kind == OP_FINISH && op->post_count > 0) || op->key != 0;
 }
 
 bool
 operation_takes_key(const struct operation *op)
 {
-    return op->kind == OP_POST || op->kind == OP_POP || op->kind == OP_FINISH ||
-           (op->kind == OP_CLAIM && op->any_count == 0);
+    return (op->kind == OP_POST && op->unique.number == 0) || op->kind == OP_POP ||
+           op->kind == OP_FINISH || (op->kind == OP_CLAIM && op->any_count == 0);
+}
+
+const char *
+operation_project(const struct operation *op)
+{
+    return operation_schedules(op) ? SCHEDULE_PROJECT : place_project(op->place);
 }
 
 /* Was it named before? Then it counts there. */
@@ -74,6 +83,13 @@ subscriber_uri(int subscriber)
                                                   "https://three:1/", "mailto:four@five"};
 
     return uris[subscriber];
+}
+
+void
+unique_header(struct known_unique unique, char *out, size_t cap)
+{
+    (void)snprintf(out, cap, "sim-unique-%d%s", unique.number,
+                   unique.until_claimed ? "; until=claimed" : "");
 }
 
 /* ---------------------------------------------------------------------- bodies */
@@ -159,7 +175,12 @@ write_terms(const struct operation *op, struct buf *body)
 void
 operation_write_post(const struct operation *op, size_t i, size_t first, struct buf *out)
 {
+    const struct known_unique unique = op->posts[i].unique;
+
     buf_printf(out, "{\"queue\":\"%s\",", place_name(op->posts[i].place));
+    if (unique.number != 0)
+        buf_printf(out, "\"unique\":{\"key\":\"sim-unique-%d\",\"until\":\"%s\"},",
+                   unique.number, unique.until_claimed ? "claimed" : "deleted");
     write_drafts(&op->drafts[first], op->posts[i].count, out);
 }
 
@@ -431,6 +452,41 @@ write_subscriptions(const struct operation *op, struct buf *target, struct buf *
     return "PUT";
 }
 
+static void
+write_schedule(const struct operation *op, struct buf *body)
+{
+    const struct schedule_terms *terms = &op->terms;
+
+    if (terms->cron)
+        buf_str(body, "{\"cron\":\"* * * * *\"");
+    else
+        buf_printf(body, "{\"every\":%lld", (long long)terms->every_s);
+    buf_printf(body,
+               ",\"message\":{\"body\":%d,\"ttl\":%d},\"missed\":\"%s\","
+               "\"overlap\":\"%s\",\"paused\":%s}",
+               op->schedule, RUN_TTL_S, schedule_missed_names[terms->missed],
+               schedule_overlap_names[terms->overlap], terms->paused ? "true" : "false");
+}
+
+static const char *
+write_schedules(const struct operation *op, struct buf *target, struct buf *body)
+{
+    buf_str(target, "/claimd/queues/" SCHEDULE_QUEUE "/schedules");
+    if (op->kind == OP_SCHEDULE_LIST)
+        return "GET";
+    buf_printf(target, "/%d", op->schedule);
+    if (op->kind == OP_SCHEDULE_SHOW)
+        return "GET";
+    if (op->kind == OP_SCHEDULE_DELETE)
+        return "DELETE";
+    if (op->kind == OP_SCHEDULE_PAUSE) {
+        buf_printf(body, "{\"paused\":%s}", op->terms.paused ? "true" : "false");
+        return "PATCH";
+    }
+    write_schedule(op, body);
+    return "PUT";
+}
+
 /* Of the first of several queues that has a message. */
 static const char *
 write_claim_any(const struct operation *op, struct buf *target, struct buf *body)
@@ -452,6 +508,8 @@ operation_write(const struct operation *op, struct buf *target, struct buf *body
 {
     if (op->any_count > 0)
         return write_claim_any(op, target, body);
+    if (operation_schedules(op))
+        return write_schedules(op, target, body);
     if (op->kind == OP_QUEUE_LIST) {
         buf_str(target, "/v2/queues?limit=20&with_count=true");
         return "GET";

@@ -36,7 +36,12 @@
     X(SUBSCRIPTION_PATCH)                                                                \
     X(SUBSCRIPTION_CONFIRM)                                                              \
     X(SUBSCRIPTION_DELETE)                                                               \
-    X(PROGRESS_LIST)
+    X(PROGRESS_LIST)                                                                     \
+    X(SCHEDULE_SET)                                                                      \
+    X(SCHEDULE_SHOW)                                                                     \
+    X(SCHEDULE_PAUSE)                                                                    \
+    X(SCHEDULE_DELETE)                                                                   \
+    X(SCHEDULE_LIST)
 
 enum op_kind {
 #define OPERATION_ENUM(name) OP_##name,
@@ -72,11 +77,12 @@ struct operation {
     enum op_kind kind;
     int place;
     int client;
-    int limit;              /* of a page, a claim or a pop; 0: left out */
-    int64_t ttl_s, grace_s; /* of a claim; STORE_UNSET: left out */
-    uint64_t key;           /* number of its Idempotency-Key; 0: it has none */
-    struct store_id id;     /* of the message or claim in the path */
-    struct store_id claim;  /* claim_id of DELETE_ONE, claim_ids of DELETE_MANY */
+    int limit;                  /* of a page, a claim or a pop; 0: left out */
+    int64_t ttl_s, grace_s;     /* of a claim; STORE_UNSET: left out */
+    uint64_t key;               /* number of its Idempotency-Key; 0: it has none */
+    struct known_unique unique; /* POST: of its message */
+    struct store_id id;         /* of the message or claim in the path */
+    struct store_id claim;      /* claim_id of DELETE_ONE, claim_ids of DELETE_MANY */
     struct store_id ids[IDS_MAX];
     size_t id_count;
     int any[NAMES];       /* CLAIM: of the first of these places that has a message */
@@ -101,6 +107,7 @@ struct operation {
     struct {
         int place;
         size_t count;
+        struct known_unique unique; /* of its message */
     } posts[POSTS_MAX];
     size_t post_count;
     bool renews, atomic;
@@ -108,7 +115,17 @@ struct operation {
     /* REDRIVE of `limit` dead letters. */
     int to; /* the place; NOWHERE: where they came from */
     bool dry_run, keeps_count;
+
+    int schedule;                /* number of the schedule of SCHEDULE_... */
+    struct schedule_terms terms; /* SCHEDULE_SET; SCHEDULE_PAUSE: only `paused` */
 };
+
+/* Schedules have a project of their own, and post to one queue there, which the ledger
+ * does not know. */
+#define SCHEDULE_PROJECT "green"
+#define SCHEDULE_QUEUE   "runs"
+
+enum { RUN_TTL_S = 600 }; /* of those messages */
 
 /* Such as "CLAIM_RENEW". */
 const char *operation_name(enum op_kind kind);
@@ -119,8 +136,20 @@ bool operation_adds(const struct operation *op);
 /* True if the request may have an Idempotency-Key. */
 bool operation_takes_key(const struct operation *op);
 
+/* Is it a request about schedules? */
+static inline bool
+operation_schedules(const struct operation *op)
+{
+    return op->kind >= OP_SCHEDULE_SET;
+}
+
+const char *operation_project(const struct operation *op);
+
 /* The i-th place that the operation is about; NOWHERE: there are no more. */
 int operation_place(const struct operation *op, size_t i);
+
+/* The header Claimd-Unique for this key. */
+void unique_header(struct known_unique unique, char *out, size_t cap);
 
 /* The body of a draft, appended. */
 void draft_body(struct buf *out, uint64_t number, size_t len);

@@ -38,7 +38,8 @@ producer_act(struct sim *sim, struct actor *a, struct random *r)
         .kind = OP_POST, .place = sim_some_place(sim, r), .client = a->client};
     struct sim_response response;
 
-    op.draft_count = (size_t)random_between(r, 1, p->batch);
+    op.unique = profile_some_unique(p, r);
+    op.draft_count = (size_t)random_between(r, 1, op.unique.number != 0 ? 1 : p->batch);
     for (size_t i = 0; i < op.draft_count; i++)
         op.drafts[i] = (struct draft){.number = sim->bodies++,
                                       .len = (size_t)random_below(r, p->body),

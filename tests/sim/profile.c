@@ -5,8 +5,9 @@
 const char *
 part_name(enum part part)
 {
-    static const char *const names[PART_COUNT] = {
-        "producer", "worker", "popper", "observer", "admin", "subscriber", "deliverer"};
+    static const char *const names[PART_COUNT] = {"producer",  "worker", "popper",
+                                                  "observer",  "admin",  "subscriber",
+                                                  "deliverer", "planner"};
 
     return names[part];
 }
@@ -147,6 +148,28 @@ draw_keys(struct profile *p, struct random *r)
     p->rules.few_keys = random_chance(r, 25);
 }
 
+/* Likewise: messages are unique, with few keys. */
+static void
+draw_unique(struct profile *p, struct random *r)
+{
+    if (!random_chance(r, 40))
+        return;
+    p->unique_once = random_of(r, 1, 2, 5);
+    p->unique_keys = (int)random_of(r, 1, 3, 10);
+}
+
+struct known_unique
+profile_some_unique(const struct profile *p, struct random *r)
+{
+    struct known_unique unique = {0, false};
+
+    if (p->unique_once == 0 || !random_once_in(r, p->unique_once))
+        return unique;
+    unique.number = 1 + (int)random_below(r, (uint64_t)p->unique_keys);
+    unique.until_claimed = random_chance(r, 40);
+    return unique;
+}
+
 /* Likewise: queues are paused, and resumed. */
 static void
 draw_pauses(struct profile *p, struct random *r)
@@ -156,6 +179,18 @@ draw_pauses(struct profile *p, struct random *r)
     p->pause_once = random_of(r, 2, 4, 8);
     if (p->actors[PART_ADMIN] == 0)
         p->actors[PART_ADMIN] = 1;
+}
+
+/* Likewise: schedules, which are due when housekeeping says so. */
+static void
+draw_schedules(struct profile *p, struct random *r)
+{
+    if (!random_chance(r, 25))
+        return;
+    p->actors[PART_PLANNER] = (int)random_between(r, 1, 4);
+    p->sets_wall = random_chance(r, 40);
+    if (p->housekeep_once == 0 || p->housekeep_once > 5)
+        p->housekeep_once = random_of(r, 1, 3);
 }
 
 static void
@@ -186,7 +221,8 @@ profile_draw(struct profile *p, uint64_t seed)
     struct random restarts = {seed ^ 0x6a6f7572}, subscribers = {seed ^ 0x73756273};
     struct random testapi = {seed ^ 0x6b697473}, failing = {seed ^ 0x6661696c};
     struct random keys = {seed ^ 0x6b657973}, pauses = {seed ^ 0x68616c74};
-    struct random unloading = {seed ^ 0x72756e73};
+    struct random unloading = {seed ^ 0x72756e73}, unique = {seed ^ 0x6f6e6365};
+    struct random schedules = {seed ^ 0x64756573};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
@@ -200,6 +236,8 @@ profile_draw(struct profile *p, uint64_t seed)
     draw_failing_jobs(p, &failing);
     draw_keys(p, &keys);
     draw_pauses(p, &pauses);
+    draw_unique(p, &unique);
+    draw_schedules(p, &schedules);
     p->testapi = random_chance(&testapi, 35);
     p->unload = p->restart_once > 0 && !p->testapi && random_chance(&unloading, 60);
 }

@@ -20,6 +20,7 @@ enum part {
     PART_ADMIN,
     PART_SUBSCRIBER,
     PART_DELIVERER,
+    PART_PLANNER,
     PART_COUNT
 };
 
@@ -32,6 +33,7 @@ struct profile {
     size_t shards;
     int actors[PART_COUNT]; /* how many of each */
     int projects, names;    /* how many of them are used */
+    int unique_keys;        /* likewise, of unique messages */
     unsigned batch;         /* most messages a post */
     size_t body;            /* most bytes a body, about */
     unsigned claim_limit;   /* most messages a claim, a pop or a page */
@@ -51,6 +53,7 @@ struct profile {
     unsigned lose_claim_once;
     unsigned finish_once;  /* of a worker's acts: several things in one step */
     unsigned key_once;     /* of the requests that may have an Idempotency-Key */
+    unsigned unique_once;  /* of the posts of one message, which then are unique */
     unsigned pause_once;   /* of an administrator's acts: pauses or resumes a queue */
     unsigned redrive_once; /* of an administrator's acts: dead letters go back */
     unsigned restart_once; /* the process ends; 0: it has no journal */
@@ -61,6 +64,7 @@ struct profile {
     uint64_t journal_bytes;  /* journal_max_bytes; 0: any number */
     unsigned fails_once;     /* a delivery */
     unsigned transient_once; /* of the queues that are made: in memory only */
+    bool sets_wall;          /* planners set the wall clock */
     bool testapi;            /* its clock is moved as tests do it */
     size_t memory;           /* bytes the budget allows; 0: any */
     int64_t claim_ttl_max, claim_grace_max; /* max_claim_ttl and max_claim_grace */
@@ -68,6 +72,9 @@ struct profile {
 };
 
 void profile_draw(struct profile *p, uint64_t seed);
+
+/* The key of a post of one message, now and then. */
+struct known_unique profile_some_unique(const struct profile *p, struct random *r);
 
 /* One of these, drawn. */
 #define random_of(r, ...)                                                                \

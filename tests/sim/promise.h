@@ -34,7 +34,9 @@
     X(ONE_STEP, "finished in one step")                                                  \
     X(ONE_QUEUE, "back in one queue")                                                    \
     X(ONE_EFFECT, "one key, one effect")                                                 \
+    X(UNIQUE, "unique means one")                                                        \
     X(PAUSED, "paused until resumed")                                                    \
+    X(DUE_ONCE, "a due time posts once")                                                 \
     X(STEP_BY_STEP, "step by step")                                                      \
     X(CONTRACT, "a response the API does not allow")                                     \
     X(SOUND, "the store's own audit")

@@ -1,6 +1,8 @@
 #include "sim/response.h"
 #include "sim/json_read.h"
 
+#include <time.h>
+
 /* ---------------------------------------------------------------------- pieces */
 
 static bool
@@ -417,21 +419,33 @@ read_resources(struct bytes text, struct sim_response *out)
     return json_read_done(&items);
 }
 
+/* One item of the posts of a finish. */
+static bool
+read_post_item(struct bytes text, bool *existing, struct sim_response *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+
+    if (!json_read_member(&r, &name, &value) || !bytes_equal_str(name, "queue") ||
+        !json_read_member(&r, &name, &value))
+        return false;
+    if (bytes_equal_str(name, "existing") &&
+        (!read_flag(value, existing) || !json_read_member(&r, &name, &value)))
+        return false;
+    return bytes_equal_str(name, "resources") && read_resources(value, out) &&
+           !json_read_member(&r, &name, &value) && json_read_done(&r);
+}
+
 static bool
 read_posts(struct bytes text, struct sim_response *out)
 {
     struct json_read items = json_read_begin(text, '[');
-    struct bytes name, value;
+    struct bytes value;
+    size_t count = 0;
 
-    while (json_read_item(&items, &value)) {
-        struct json_read r = json_read_begin(value, '{');
-
-        if (!json_read_member(&r, &name, &value) || !bytes_equal_str(name, "queue") ||
-            !json_read_member(&r, &name, &value) || !bytes_equal_str(name, "resources") ||
-            !read_resources(value, out) || json_read_member(&r, &name, &value) ||
-            !json_read_done(&r))
+    while (json_read_item(&items, &value))
+        if (count == POSTS_MAX || !read_post_item(value, &out->existing[count++], out))
             return false;
-    }
     return json_read_done(&items);
 }
 
@@ -462,7 +476,7 @@ read_redrive(struct bytes text, struct sim_response *out)
     struct bytes name, value;
     bool sound = true;
 
-    out->moved = out->remaining = out->without_origin = -1;
+    out->moved = out->remaining = out->without_origin = out->key_held = -1;
     while (sound && json_read_member(&r, &name, &value)) {
         if (bytes_equal_str(name, "moved"))
             sound = json_read_i64(value, &out->moved);
@@ -470,11 +484,13 @@ read_redrive(struct bytes text, struct sim_response *out)
             sound = json_read_i64(value, &out->remaining);
         else if (bytes_equal_str(name, "without_origin"))
             sound = json_read_i64(value, &out->without_origin);
+        else if (bytes_equal_str(name, "key_held"))
+            sound = json_read_i64(value, &out->key_held);
         else
             sound = bytes_equal_str(name, "by_target");
     }
     return sound && json_read_done(&r) && out->moved >= 0 && out->remaining >= 0 &&
-           out->without_origin >= 0;
+           out->without_origin >= 0 && out->key_held >= 0;
 }
 
 static bool
@@ -499,6 +515,106 @@ read_pause(struct bytes text, struct sim_response *out)
            seen == (STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS);
 }
 
+/* ---------------------------------------------------------------------- schedules */
+
+/* The first due time of a list. */
+static bool
+read_next(struct bytes text, int64_t *out)
+{
+    struct json_read r = json_read_begin(text, '[');
+    struct tm tm = {.tm_isdst = 0};
+    struct bytes value;
+    char at[32];
+    bool sound = true;
+
+    while (sound && json_read_item(&r, &value)) {
+        sound = *out == 0 && json_read_text(value, &value) &&
+                copy_text(value, at, sizeof(at)) &&
+                strptime(at, "%Y-%m-%dT%H:%M:%SZ", &tm) != NULL;
+        *out = (int64_t)timegm(&tm) * 1000;
+    }
+    return sound && json_read_done(&r);
+}
+
+/* One of these words. */
+static bool
+read_word(struct bytes value, const char *const *words, int count, int *out)
+{
+    *out = 0;
+    if (!json_read_text(value, &value))
+        return false;
+    while (*out < count && !bytes_equal_str(value, words[*out]))
+        ++*out;
+    return *out < count;
+}
+
+static bool
+read_schedule_member(struct bytes name, struct bytes value, struct seen_schedule *out)
+{
+    struct schedule_terms *terms = &out->terms;
+    bool sound = true;
+    int word;
+
+    if (bytes_equal_str(name, "name")) {
+        out->number = value.len == 3 ? value.data[1] - '0' : -1;
+        return out->number >= 0 && out->number < SCHEDULES;
+    }
+    if (bytes_equal_str(name, "every"))
+        return json_read_i64(value, &terms->every_s);
+    if (bytes_equal_str(name, "posted"))
+        return json_read_i64(value, &out->posted);
+    if (bytes_equal_str(name, "missed_count"))
+        return json_read_i64(value, &out->missed);
+    if (bytes_equal_str(name, "skipped_count"))
+        return json_read_i64(value, &out->skipped);
+    if (bytes_equal_str(name, "paused"))
+        return read_flag(value, &terms->paused);
+    if (bytes_equal_str(name, "next"))
+        return read_next(value, &out->next_ms);
+    if (bytes_equal_str(name, "cron")) {
+        terms->cron = true;
+        terms->every_s = 60;
+    } else if (bytes_equal_str(name, "missed")) {
+        sound = read_word(value, schedule_missed_names, SCHEDULE_MISSED_NONE + 1, &word);
+        terms->missed = (enum schedule_missed)word;
+    } else if (bytes_equal_str(name, "overlap")) {
+        sound =
+            read_word(value, schedule_overlap_names, SCHEDULE_OVERLAP_SKIP + 1, &word);
+        terms->overlap = (enum schedule_overlap)word;
+    }
+    return sound;
+}
+
+static bool
+read_schedule(struct bytes text, struct sim_response *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct seen_schedule *seen = &out->schedules[out->schedule_count++];
+    struct bytes name, value;
+    bool sound = true;
+
+    *seen = (struct seen_schedule){-1, .posted = -1, .missed = -1, .skipped = -1};
+    while (sound && json_read_member(&r, &name, &value))
+        sound = read_schedule_member(name, value, seen);
+    return sound && json_read_done(&r) && seen->number >= 0 && seen->posted >= 0 &&
+           seen->missed >= 0 && seen->skipped >= 0 && seen->terms.every_s > 0;
+}
+
+static bool
+read_schedule_list(struct bytes text, struct sim_response *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct json_read items;
+    struct bytes name, value;
+    bool sound =
+        json_read_member(&r, &name, &value) && bytes_equal_str(name, "schedules");
+
+    items = json_read_begin(value, '[');
+    while (sound && json_read_item(&items, &value))
+        sound = out->schedule_count < SCHEDULES && read_schedule(value, out);
+    return sound && json_read_done(&items);
+}
+
 /* ---------------------------------------------------------------------- whole */
 
 static bool
@@ -521,6 +637,8 @@ read_headers(const struct response *res, struct sim_response *out)
             out->retry_after = true;
         if (strcmp(h->name, "Idempotent-Replay") == 0)
             out->replayed = strcmp(h->value, "true") == 0;
+        if (strcmp(h->name, "Claimd-Unique") == 0)
+            sound = sound && (out->existing[0] = strcmp(h->value, "existing") == 0);
         if (strcmp(h->name, "Preference-Applied") == 0)
             sound = sound && read_applied(bytes_str(h->value), &out->applied_s);
         if (strcmp(h->name, "Claim-Number") == 0)
@@ -575,6 +693,12 @@ response_read(const struct operation *op, const struct response *res,
     case OP_SUBSCRIPTION_LIST:
     case OP_PROGRESS_LIST:
         return read_subscriptions(text, out);
+    case OP_SCHEDULE_SET:
+    case OP_SCHEDULE_SHOW:
+    case OP_SCHEDULE_PAUSE:
+        return read_schedule(text, out);
+    case OP_SCHEDULE_LIST:
+        return read_schedule_list(text, out);
     case OP_QUEUE_PAUSE:
         return read_pause(text, out);
     case OP_QUEUE_STATS:

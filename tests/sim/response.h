@@ -31,6 +31,13 @@ struct seen_subscription {
     char next_try[32]; /* empty: null */
 };
 
+struct seen_schedule {
+    int number;
+    struct schedule_terms terms;
+    int64_t posted, missed, skipped;
+    int64_t next_ms; /* 0: none */
+};
+
 struct sim_response {
     int code;
     bool retry_after;         /* the header is there */
@@ -42,14 +49,15 @@ struct sim_response {
     size_t count;
     struct store_id posted[DRAFTS_MAX];
     size_t posted_count;
+    bool existing[POSTS_MAX]; /* of a post, or the posts of a finish */
     int64_t claim_age_s, claim_ttl_s;
     struct store_id marker;            /* of the next link; empty: no link */
     struct store_id finished[IDS_MAX]; /* of a finish, as they were named */
     char results[IDS_MAX];             /* first letters; 'n': it was not held */
     size_t result_count;
     bool says_renewed, renewed;
-    int64_t moved, remaining, without_origin; /* of a redrive */
-    unsigned paused;                          /* of enum store_pause */
+    int64_t moved, remaining, without_origin, key_held; /* of a redrive */
+    unsigned paused;                                    /* of enum store_pause */
     int64_t claimed, free, total;
     struct seen_end oldest, newest;
     struct bytes queues[PLACES]; /* names */
@@ -59,6 +67,8 @@ struct sim_response {
     struct store_id subscribed;
     struct seen_subscription subscriptions[SUBSCRIBERS];
     size_t subscription_count;
+    struct seen_schedule schedules[SCHEDULES];
+    size_t schedule_count;
 };
 
 /* Takes a response apart; false if it is not the document of the operation. */

@@ -108,6 +108,7 @@ do_step(struct sim *sim, const struct step *step)
         history_note(sim, "    (housekeeping)\n");
         (void)server_housekeep(&sim->server);
     }
+    (void)sim_schedule(sim);
     crash_turn(sim, &ends);
     if (sim_broken(sim))
         return;
@@ -149,6 +150,7 @@ finish(struct sim *sim)
     sim_drain(sim);
     sim_deliver_all(sim);
     inspect_all(sim);
+    sim_end_schedules(sim, &r);
     sim_pass(sim, &r, INT64_C(15) * DAY_MS);
     inspect_all(sim);
     delete_all(sim);

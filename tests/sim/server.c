@@ -31,6 +31,8 @@ watch_reserve(struct store_log *log, enum store_change_kind kind, bool checkpoin
 static void
 note_lsn(struct server *s, const struct store_queue *q, uint64_t lsn)
 {
+    if (q->kind == STORE_SCHEDULES)
+        s->schedules_lsn = lsn;
     for (int place = 0; place < PLACES; place++)
         if (bytes_equal_str(q->name, place_name(place)) &&
             bytes_equal_str(q->project, place_project(place)))
@@ -71,6 +73,7 @@ watch_append(struct store_log *log, struct store_change *change, size_t *space)
     struct store_log *inner = journal_log(s->journal);
     struct watched_change seen[WATCHED_CHANGES];
     size_t count = 0, records = 0;
+    bool posts = false, moves = false;
     uint64_t lsn;
 
     for (const struct store_change *one = change; one != NULL; one = one->then) {
@@ -78,7 +81,10 @@ watch_append(struct store_log *log, struct store_change *change, size_t *space)
             abort();
         seen[count++] = (struct watched_change){one->kind, one->queue, one->target};
         records += has_record(one);
+        posts |= one->kind == STORE_CHANGE_POST || one->kind == STORE_CHANGE_DETAILS;
+        moves |= one->kind == STORE_CHANGE_MOVE;
     }
+    s->parts += posts && !moves;
     lsn = inner->append(inner, change, space);
     /* With or without a RUN, clients see the same. */
     if (lsn == 0 || seen[0].kind == STORE_CHANGE_RUN)
@@ -129,7 +135,7 @@ open_journal(struct server *s, const struct profile *p)
     s->watch = (struct store_log){
         .reserve = watch_reserve, .append = watch_append, .unreserve = watch_unreserve};
     memset(s->place_lsn, 0, sizeof(s->place_lsn));
-    s->lsn = 0;
+    s->lsn = s->schedules_lsn = 0;
     s->lost = false;
     st = journal_open(&config, &s->journal, s->error);
     if (st != ST_OK)
@@ -232,6 +238,52 @@ open_store(struct server *s, const struct profile *p, int64_t wall_ms)
     return s->journal == NULL ? st : recover(s, wall_ms);
 }
 
+/* The thread of the scheduler is not started: server_schedule() is its turn. */
+static enum status
+open_body(void *ctx, const struct store_queue *queue, struct bytes body, struct buf *out)
+{
+    (void)ctx;
+    (void)queue;
+    buf_bytes(out, body);
+    return out->failed ? ST_NO_MEMORY : ST_OK;
+}
+
+static enum status
+watch_project(void *arg, struct bytes project)
+{
+    return scheduler_watch(arg, project);
+}
+
+static void
+open_scheduler(struct server *s, const struct profile *p)
+{
+    struct scheduler_config config = {.mem = s->mem,
+                                      .store = s->store,
+                                      .clock = &s->clock,
+                                      .real = &s->real,
+                                      .open_body = open_body};
+
+    if (p->actors[PART_PLANNER] == 0)
+        return;
+    clock_init_manual(&s->clock, s->now_ms);
+    if (zones_open(s->mem, "/nonexistent", &s->zones) != ST_OK)
+        abort();
+    config.zones = s->zones;
+    if (scheduler_open(&config, &s->scheduler) != ST_OK ||
+        scheduler_reload(s->scheduler) != ST_OK)
+        abort();
+    s->watcher = (struct api_scheduler){watch_project, NULL, s->scheduler};
+}
+
+static void
+close_scheduler(struct server *s)
+{
+    scheduler_close(s->scheduler);
+    zones_close(s->zones);
+    s->scheduler = NULL;
+    s->zones = NULL;
+}
+
 static void
 open_api(struct server *s, const struct profile *p)
 {
@@ -239,7 +291,10 @@ open_api(struct server *s, const struct profile *p)
                                 .store = s->store,
                                 .mem = s->mem,
                                 .testapi = s->testapi,
-                                .real = &s->real};
+                                .real = &s->real,
+                                .time_base = &s->real,
+                                .zones = s->zones,
+                                .scheduler = s->scheduler == NULL ? NULL : &s->watcher};
 
     config.limits.message_delete_with_claim_id = p->rules.strict_delete;
     config.limits.max_claim_ttl = p->claim_ttl_max;
@@ -263,7 +318,7 @@ notify_deliverer(struct store_listener *listener, enum store_notification notifi
 }
 
 enum status
-process_start(struct server *s, int64_t wall_ms)
+server_boot(struct server *s, int64_t wall_ms)
 {
     const struct profile *p = s->profile;
     int64_t now_ms = s->now_ms;
@@ -277,6 +332,7 @@ process_start(struct server *s, int64_t wall_ms)
         s->now_ms = now_ms;
     else if (s->testapi != NULL)
         clock_init_manual(testapi_clock(s->testapi), s->now_ms);
+    open_scheduler(s, p);
     open_api(s, p);
     s->delivery_notified = true;
     s->deliverer.notify = notify_deliverer;
@@ -302,7 +358,7 @@ server_begin(struct server *s, const struct profile *p)
     buf_init(&s->body, s->own);
     if (p->restart_once > 0)
         s->disk = sim_disk_new(p->seed);
-    if (process_start(s, s->now_ms) != ST_OK)
+    if (server_boot(s, s->now_ms) != ST_OK)
         abort();
 }
 
@@ -316,6 +372,7 @@ trouble_begins(struct server *s, struct trouble trouble)
     mem_fail_nth(s->mem, trouble.starve);
     s->log_refuses = false;
     memset(s->kinds, 0, sizeof(s->kinds));
+    s->parts = 0;
     return attempts;
 }
 
@@ -361,6 +418,7 @@ close_all(struct server *s)
     api_caller_fini(&s->caller);
     api_caller_fini(&s->peeper);
     api_free(s->api);
+    close_scheduler(s);
     journal_close(s->journal);
     s->journal = NULL;
     store_close(s->store);
@@ -370,7 +428,7 @@ close_all(struct server *s)
 }
 
 bool
-process_end(struct server *s, enum server_end how)
+server_down(struct server *s, enum server_end how)
 {
     bool clean;
 
@@ -412,10 +470,12 @@ static void
 set_headers(struct server *s, const struct operation *op)
 {
     s->caller.headers[API_HEADER_CLIENT_ID] = client_uuid(op->client);
-    s->caller.headers[API_HEADER_PROJECT_ID] = place_project(op->place);
+    s->caller.headers[API_HEADER_PROJECT_ID] = operation_project(op);
     s->caller.headers[API_HEADER_CONTENT_TYPE] = content_type(op);
     (void)snprintf(s->key, sizeof(s->key), "sim-key-%" PRIu64, op->key);
     s->caller.headers[API_HEADER_IDEMPOTENCY_KEY] = op->key == 0 ? NULL : s->key;
+    unique_header(op->unique, s->unique, sizeof(s->unique));
+    s->caller.headers[API_HEADER_UNIQUE] = op->unique.number == 0 ? NULL : s->unique;
 }
 
 /* The disk is dead, so the process ends before the request has its messages. */
@@ -450,8 +510,9 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
         *starved = true;
     }
     s->last = (struct exchanged){.method = method,
-                                 .project = place_project(op->place),
+                                 .project = operation_project(op),
                                  .key = op->key == 0 ? NULL : s->key,
+                                 .unique = op->unique.number == 0 ? NULL : s->unique,
                                  .target = buf_view(&s->target),
                                  .body = buf_view(&s->body),
                                  .res = &s->caller.res};
@@ -614,6 +675,58 @@ server_give(struct server *s, size_t which, struct trouble trouble,
             enum store_outcome outcome, int64_t again_ms)
 {
     return take_back(s, which, trouble, outcome, again_ms);
+}
+
+/* ---------------------------------------------------------------------- schedules */
+
+bool
+server_schedule(struct server *s, struct trouble trouble)
+{
+    uint64_t attempts;
+
+    clock_init_manual(&s->clock, s->now_ms);
+    attempts = trouble_begins(s, trouble);
+    (void)scheduler_step(s->scheduler); /* it is tried again */
+    return !trouble_ends(s, trouble, attempts);
+}
+
+struct store_batch
+server_scheduled(struct server *s, struct store_id behind)
+{
+    const struct store_queue queue = {.project = bytes_str(SCHEDULE_PROJECT),
+                                      .name = bytes_str(SCHEDULE_QUEUE)};
+    const struct store_filter filter = {
+        .marker = behind.text[0] == '\0' ? BYTES_NONE : store_id_bytes(&behind),
+        .limit = 100,
+        .include_claimed = true,
+        .include_delayed = true};
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st;
+
+    do
+        st = store_message_list(s->store, STORE_AT(s->now_ms), &queue, &filter, &batch);
+    while (st == ST_AGAIN);
+    return batch;
+}
+
+int
+server_call_scheduled(struct server *s, const char *method, const char *tail,
+                      const char *body)
+{
+    char target[128];
+
+    (void)snprintf(target, sizeof(target), "/%s/queues/" SCHEDULE_QUEUE "%s",
+                   strcmp(tail, "/pause") == 0 ? "claimd" : "v2", tail);
+    s->peeper.now_ms = s->now_ms;
+    s->peeper.headers[API_HEADER_PROJECT_ID] = SCHEDULE_PROJECT;
+    return api_call(&s->peeper, method, target, body);
+}
+
+void
+server_set_wall(struct server *s, int64_t ahead_ms)
+{
+    s->real.wall_ahead_ms = ahead_ms;
+    (void)scheduler_reload(s->scheduler); /* as its thread does */
 }
 
 bool

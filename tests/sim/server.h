@@ -11,6 +11,7 @@
 #define TESTS_SIM_SERVER_H
 
 #include "claimd/journal/journal.h"
+#include "claimd/scheduler/scheduler.h"
 #include "sim/profile.h"
 #include "sim/response.h"
 #include "support/api_call.h"
@@ -34,7 +35,8 @@ struct parked {
 
 /* The last request and its response, for who writes it down. */
 struct exchanged {
-    const char *method, *project, *key; /* key: NULL if there is none */
+    const char *method, *project, *key; /* key: NULL if there is none, likewise */
+    const char *unique;                 /* of a unique message */
     struct bytes target, body;
     const struct response *res;
     bool waits; /* there is no response yet */
@@ -49,10 +51,11 @@ struct server {
     const struct profile *profile; /* borrowed */
     struct mem *mem;
     struct store *store;
-    struct clock real; /* stands: nothing here lives by it */
+    struct clock real; /* stands: only schedules live by it, and its wall clock */
     /* In the memory of the simulation; NULL: time goes on by itself. */
     struct testapi *testapi;
     char key[32];            /* the Idempotency-Key of a request */
+    char unique[40];         /* its header Claimd-Unique */
     struct api_caller mover; /* the caller of the test API */
     struct request move;     /* that is under way */
     char move_body[48];      /* requests of actors are made meanwhile */
@@ -65,15 +68,21 @@ struct server {
     uint64_t first_lsn;         /* of the first since sim/crash.h has reset it; 0: none */
     uint64_t place_lsn[PLACES]; /* likewise, of each queue */
     unsigned kinds[STORE_CHANGE_KINDS]; /* changes in this request, by kind */
-    bool log_refuses;                   /* the log has refused a change in this request */
-    bool lost; /* the journal has failed: nothing becomes durable */
+    unsigned parts;   /* appends of it that have a POST, or DETAILS without a MOVE */
+    bool log_refuses; /* the log has refused a change in this request */
+    bool lost;        /* the journal has failed: nothing becomes durable */
     struct journal_recovery recovery;
     uint64_t recovered; /* LSN at which the log ended when it started */
     uint64_t starts;
     char error[JOURNAL_ERROR_CAP];
     struct api *api;
     struct api_caller caller;
-    struct api_caller peeper; /* for server_has(): leaves the last response alone */
+    struct zones *zones;          /* of schedules: only UTC */
+    struct scheduler *scheduler;  /* NULL: the profile has no planner */
+    struct api_scheduler watcher; /* of it */
+    struct clock clock;           /* shows now_ms to it */
+    uint64_t schedules_lsn;       /* as place_lsn, of the schedules */
+    struct api_caller peeper;     /* for server_has(): leaves the last response alone */
     int64_t now_ms;
     struct mem *own; /* of the simulation: for what is said to the server */
     struct buf target, body;
@@ -99,11 +108,11 @@ struct trouble {
 void server_begin(struct server *s, const struct profile *p);
 
 /* The process ends. False if it has not given back all its memory. */
-bool process_end(struct server *s, enum server_end how);
+bool server_down(struct server *s, enum server_end how);
 
 /* The next one starts when the wall clock shows this; s->now_ms is its time then. If it
  * cannot, s->error says why, and it has to be stopped. */
-enum status process_start(struct server *s, int64_t wall_ms);
+enum status server_boot(struct server *s, int64_t wall_ms);
 
 /* Commits once; false: there was nothing to do, or the journal is lost. */
 bool server_commit(struct server *s);
@@ -154,6 +163,20 @@ bool server_is_notified(const struct server *s);
 /* Takes one of leased[] back. True if the allocation that was to fail was reached. */
 bool server_give(struct server *s, size_t which, struct trouble trouble,
                  enum store_outcome outcome, int64_t again_ms);
+
+/* The scheduler has its turn. False: it had trouble. */
+bool server_schedule(struct server *s, struct trouble trouble);
+
+/* The next messages that schedules have posted behind this one; empty: the first.
+ * Release them. */
+struct store_batch server_scheduled(struct server *s, struct store_id behind);
+
+/* Does a request about them, from SCHEDULE_QUEUE on. Returns the code. */
+int server_call_scheduled(struct server *s, const char *method, const char *tail,
+                          const char *body);
+
+/* The wall clock is set. */
+void server_set_wall(struct server *s, int64_t ahead_ms);
 
 /* True if the message can be read at this place. The last response stays as it is. */
 bool server_has(struct server *s, int place, struct store_id id);

@@ -135,6 +135,7 @@ perform(struct sim *sim, const struct operation *op, struct trouble trouble,
                         .op = op,
                         .response = response,
                         .now_ms = sim->server.now_ms,
+                        .ahead_ms = sim->server.real.wall_ahead_ms,
                         .tight = trouble.tight,
                         .impaired = sim_impaired(sim),
                         .verdict = &sim->verdict,
@@ -145,6 +146,8 @@ perform(struct sim *sim, const struct operation *op, struct trouble trouble,
     sound = server_do(&sim->server, op, trouble, response, &j.starved);
     j.body_bytes = sim->server.body.len;
     j.impaired = j.impaired || sim->server.log_refuses;
+    if (operation_schedules(op))
+        sim->server.first_lsn = 0; /* it may make queues first */
     sim_judge(sim, &j, trouble, sound);
 }
 

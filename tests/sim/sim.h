@@ -27,6 +27,8 @@ struct sim {
     uint64_t bodies;    /* given out so far: every body is another one */
     struct random luck; /* of the step: what goes wrong with its requests */
     bool lucky;         /* nothing does */
+    int64_t round_ms;   /* of the scheduler's last one */
+    bool settled;       /* no due time of a schedule may be left */
     struct crashes crashes;
     struct tally tally; /* of all requests */
     uint64_t digest;    /* of all responses: two runs of a plan have the same */
@@ -80,6 +82,19 @@ void sim_settle(struct sim *sim, bool late);
 
 /* Everything that is due is delivered, and nothing is leased any more. */
 void sim_deliver_all(struct sim *sim);
+
+/* The scheduler has its turn, and what it has posted is judged. False: it had trouble.
+ * Does nothing without planners, as the next ones. */
+bool sim_schedule(struct sim *sim);
+
+/* Enters what schedules have posted into the ledger. */
+void sim_find_scheduled(struct sim *sim);
+
+/* All schedules are as the ledger says. */
+void sim_inspect_schedules(struct sim *sim);
+
+/* No due time is left behind; then the schedules go. */
+void sim_end_schedules(struct sim *sim, struct random *r);
 
 /* A request of the checker itself: always received, without faults. */
 bool sim_look(struct sim *sim, const struct operation *op, struct sim_response *response);

@@ -178,7 +178,10 @@ draw_posts(struct sim *sim, struct random *r, int place, struct operation *op)
             op->post_count = i;
             return;
         }
-        op->posts[i].count = 1 + (size_t)random_below(r, most / (i + 1) + 1);
+        op->posts[i].unique = profile_some_unique(p, r);
+        op->posts[i].count = op->posts[i].unique.number != 0
+                                 ? 1
+                                 : 1 + (size_t)random_below(r, most / (i + 1) + 1);
         for (size_t k = 0; k < op->posts[i].count; k++)
             op->drafts[op->draft_count++] =
                 (struct draft){.number = sim->bodies++,

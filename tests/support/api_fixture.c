@@ -1,6 +1,8 @@
 #include "support/api_fixture.h"
 
 #include "claimd/engine/engine.h"
+#include "claimd/schedule/zones.h"
+#include "support/due.h"
 #include "support/redis_server.h"
 #include "support/store_fixture.h"
 
@@ -37,7 +39,6 @@ make_testapi(struct api_fixture *f)
 {
     ck_assert_int_eq(testapi_new(f->mem, &f->testapi), ST_OK);
     clock_init_manual(testapi_clock(f->testapi), API_FIXTURE_START_MS);
-    clock_init_manual(&f->real, API_FIXTURE_START_MS);
 }
 
 bool
@@ -89,6 +90,9 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
                                 .metrics = &f->metrics,
                                 .testapi = f->testapi};
 
+    ck_assert_int_eq(zones_open(mem, ZONEINFO, &f->zones), ST_OK);
+    config.zones = f->zones;
+    clock_init_manual(&f->real, API_FIXTURE_START_MS);
     if (f->testapi != NULL)
         engine.log = testapi_log(f->testapi, NULL);
     f->metrics = (struct metrics){.shown_queues = API_FIXTURE_SHOWN};
@@ -151,7 +155,6 @@ static void
 prepare_access(struct api_fixture *f)
 {
     *f = (struct api_fixture){.mem = make_mem()};
-    clock_init_manual(&f->real, API_FIXTURE_START_MS);
     ck_assert_int_eq(access_new(f->mem, &f->access), ST_OK);
 }
 
@@ -278,6 +281,7 @@ api_fixture_close(struct api_fixture *f)
     auth_free(f->auth);
     sampler_close(f->sampler);
     store_close(f->store);
+    zones_close(f->zones);
     testapi_free(f->testapi);
     mem_destroy(f->mem);
     if (f->redis != NULL)

@@ -21,6 +21,7 @@ struct api_fixture {
     struct signer *signer;      /* NULL: there are no pre-signed URLs */
     struct seal *seal;          /* NULL: nothing can be encrypted */
     struct redis_server *redis; /* owned; NULL: the store is an engine */
+    struct zones *zones;        /* of this machine's tzdata. Schedules are never run */
     /* NULL: without the test API. Its clock stands until a test moves it. */
     struct testapi *testapi;
     struct sampler *sampler; /* owned, only with the test API */

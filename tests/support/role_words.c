@@ -2,17 +2,17 @@
 
 const struct role_word role_words[ROLE_WORDS] = {
     {"reader", " claims:get messages:get messages:get_all queues:get queues:get_all "
-               "queues:stats subscription:get subscription:get_all "
+               "queues:stats subscription:get subscription:get_all schedules:get "
                "topics:get topics:get_all topics:stats "
                "home:get ping:get "},
     {"producer", " messages:create queues:get queues:get_all queues:stats queues:create "
-                 ""
+                 "schedules:get "
                  "topics:get topics:get_all topics:stats topics:create "
                  "home:get ping:get "},
     {"worker",
      " claims:create claims:get claims:update claims:delete messages:get "
      "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
-     "queues:get_all queues:stats queues:create "
+     "queues:get_all queues:stats queues:create schedules:get "
      "topics:get topics:get_all topics:stats topics:create "
      "home:get ping:get "},
     {"operator",
@@ -22,7 +22,7 @@ const struct role_word role_words[ROLE_WORDS] = {
      "subscription:get "
      "subscription:get_all "
      "subscription:create subscription:update subscription:delete "
-     "subscription:confirm subscription:progress "
+     "subscription:confirm subscription:progress schedules:get schedules:set "
      "topics:get topics:get_all topics:stats topics:create topics:update topics:delete "
      "topics:purge "
      "home:get ping:get health:get "
@@ -34,7 +34,7 @@ const struct role_word role_words[ROLE_WORDS] = {
      "queues:get_all queues:stats queues:create queues:update queues:delete "
      "queues:purge queues:pause queues:share subscription:get subscription:get_all "
      "subscription:create subscription:update subscription:delete "
-     "subscription:confirm subscription:progress "
+     "subscription:confirm subscription:progress schedules:get schedules:set "
      "topics:get topics:get_all topics:stats topics:create topics:update topics:delete "
      "topics:purge "
      "home:get ping:get health:get "

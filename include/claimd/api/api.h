@@ -62,6 +62,7 @@ enum method {
     X(URL_PATHS, "URL-Paths")                                                            \
     X(PREFER, "Prefer")                                                                  \
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                \
+    X(UNIQUE, "Claimd-Unique")                                                           \
     X(ORIGIN, "Origin")                                                                  \
     X(FETCH_SITE, "Sec-Fetch-Site") /* set by browsers: how the page is related */       \
     X(UI, "Claimd-UI")              /* of each action of the page for operators */       \
@@ -249,6 +250,13 @@ struct api_project_limits {
     int64_t requests_per_second, connections, waiters;
 };
 
+/* Functions of the scheduler (claimd/scheduler/scheduler.h). */
+struct api_scheduler {
+    enum status (*watch)(void *arg, struct bytes project);
+    enum status (*reload)(void *arg); /* any schedules may have changed */
+    void *arg;
+};
+
 struct api_config {
     struct api_limits limits;
     struct store *store; /* borrowed for the api's life, as all pointers here */
@@ -265,6 +273,8 @@ struct api_config {
     const struct metrics *metrics;         /* NULL: there are none */
     struct testapi *testapi;               /* NULL: there is no test API */
     struct sampler *sampler;               /* NULL: there is no history of queues */
+    struct zones *zones;                   /* time zones of schedules */
+    const struct api_scheduler *scheduler; /* NULL: schedules are kept, and never run */
     struct api_project_limits project_limits;
     struct bytes allowed_hosts; /* for host_is_allowed(); absent: none */
 };

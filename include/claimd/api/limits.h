@@ -30,6 +30,7 @@ enum subscriber_type {
     X(max_messages_per_claim_or_pop, 20)                                                 \
     X(max_subscriptions_per_page, 20)                                                    \
     X(default_page, 10)               /* see limits_page() */                            \
+    X(max_schedules, 10000)           /* of a project */                                 \
     X(max_queue_metadata, 65536)      /* bytes */                                        \
     X(max_messages_post_size, 262144) /* bytes */                                        \
     X(default_message_ttl, 3600)      /* seconds, as all that follow */                  \

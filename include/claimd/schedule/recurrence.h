@@ -36,6 +36,10 @@ enum status recurrence_of_cron(struct bytes expression, struct bytes zone,
 enum status recurrence_of_interval(int64_t every_s, int64_t start_s,
                                    struct recurrence *out, struct reason *why);
 
+/* True if both have the same due times for the same reason: the same interval and start,
+ * or an expression with the same sets and the same zone. */
+bool recurrence_equal(const struct recurrence *a, const struct recurrence *b);
+
 /*
  * The first due time after after_ms, or RECURRENCE_NEVER, in milliseconds since 1970.
  * `zone` is what zones_get() returns for r->zone. With an interval it may be NULL.

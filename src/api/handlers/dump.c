@@ -51,6 +51,15 @@ load_of_request(struct context *ctx)
                                            .why = ctx->why}};
 }
 
+void
+load_ended(const struct context *ctx, const struct record_load *l)
+{
+    const struct api_scheduler *s = ctx->config->scheduler;
+
+    if (l->schedules && s != NULL)
+        (void)s->reload(s->arg); /* without memory it reads them within the hour */
+}
+
 /* POST /claimd/load */
 enum status
 handle_load(struct context *ctx)
@@ -70,6 +79,7 @@ handle_load(struct context *ctx)
         st = load_check(&l);
     if (st == ST_OK)
         st = load_apply(&l);
+    load_ended(ctx, &l);
     if (st != ST_OK)
         return load_refusal(&l, st);
     buf_printf(&ctx->res->body,

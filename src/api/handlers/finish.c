@@ -230,25 +230,68 @@ drop_name(struct unknown_names *names, struct bytes name)
     names->count = kept;
 }
 
-/* Reads {"queue": ..., "messages": [...]}. */
+/* Reads {"key": ..., "until": "claimed"} of a post with so many messages. */
+static enum status
+read_unique(struct decoded_finish *f, const struct json_scan_value *value, size_t count,
+            const struct store_unique **out)
+{
+    enum { KEY, UNTIL, UNIQUE_MEMBERS };
+
+    static const char *const names[] = {"key", "until"};
+    struct context *ctx = f->ctx;
+    struct store_unique *unique = arena_alloc(ctx->req->arena, sizeof(*unique));
+    struct json_scan_value m[UNIQUE_MEMBERS];
+    struct bytes until = bytes_str("deleted");
+    struct json_names seen;
+    enum status st;
+
+    if (unique == NULL)
+        return ST_NO_MEMORY;
+    if (json_members_read(value->text, names, UNIQUE_MEMBERS, m, &seen) != ST_OK ||
+        bytes_present(seen.unknown) || m[KEY].kind != SCAN_STRING ||
+        (!json_left_out(&m[UNTIL]) && m[UNTIL].kind != SCAN_STRING))
+        return refuse_kind(f, "unique",
+                           "an object with the members key and until, which are strings");
+    *unique = (struct store_unique){.until_claimed = false};
+    st = decode_string(&m[KEY], ctx->req->arena, &unique->key);
+    if (st == ST_OK && !json_left_out(&m[UNTIL]))
+        st = decode_string(&m[UNTIL], ctx->req->arena, &until);
+    if (st != ST_OK)
+        return st;
+    unique->until_claimed = bytes_equal_str(until, "claimed");
+    if (!unique->until_claimed && !bytes_equal_str(until, "deleted"))
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "until is \"%s\". It must be \"claimed\" or \"deleted\"",
+                              received(until).text);
+    if (count > 1)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "an item of post has %zu messages. With unique it must "
+                              "have one",
+                              count);
+    *out = unique;
+    return key_check(ctx, "the key of unique", unique->key);
+}
+
+/* Reads {"queue": ..., "messages": [...], "unique": ...}. */
 static enum status
 read_post(struct decoded_finish *f, const struct json_scan_value *value)
 {
-    enum { QUEUE, MESSAGES, POST_MEMBERS };
+    enum { QUEUE, MESSAGES, UNIQUE, POST_MEMBERS };
 
-    static const char *const names[] = {"queue", "messages"};
+    static const char *const names[] = {"queue", "messages", "unique"};
     struct context *ctx = f->ctx;
     struct store_finish_post *p = &f->request.posts[f->request.post_count];
     struct json_scan_value m[POST_MEMBERS];
     const struct store_checksum *checksums;
     struct decoded_post decoded;
+    const struct store_unique *unique = NULL;
     struct json_names seen;
     enum status st;
 
     if (json_members_read(value->text, names, POST_MEMBERS, m, &seen) != ST_OK ||
         bytes_present(seen.unknown) || m[QUEUE].kind != SCAN_STRING)
         return refuse_kind(f, "an item of post",
-                           "an object with the members queue and messages");
+                           "an object with the members queue, messages and unique");
     *p = (struct store_finish_post){.pending = false};
     st = decode_string(&m[QUEUE], ctx->req->arena, &p->queue);
     if (st == ST_OK)
@@ -258,9 +301,12 @@ read_post(struct decoded_finish *f, const struct json_scan_value *value)
                          ctx->why);
     if (st == ST_OK)
         st = post_checksums(ctx, &decoded, &checksums);
+    if (st == ST_OK && !json_left_out(&m[UNIQUE]))
+        st = read_unique(f, &m[UNIQUE], decoded.count, &unique);
     if (st != ST_OK)
         return st;
     drop_name(&decoded.unknown, bytes_str(names[QUEUE]));
+    drop_name(&decoded.unknown, bytes_str(names[UNIQUE]));
     post_warn(ctx, POST_V2, &decoded.unknown);
     for (size_t i = 0; i < f->request.post_count; i++)
         if (bytes_equal(f->request.posts[i].queue, p->queue))
@@ -276,7 +322,8 @@ read_post(struct decoded_finish *f, const struct json_scan_value *value)
                                   .client = ctx->client,
                                   .request_bytes = value->text.len,
                                   .create_queue = true,
-                                  .checksums = checksums};
+                                  .checksums = checksums,
+                                  .unique = unique};
     f->request.post_count++;
     return ST_OK;
 }
@@ -422,6 +469,8 @@ write_posted(struct decoded_finish *f, struct buf *out)
             buf_byte(out, '}');
             continue;
         }
+        if (p->existing)
+            json_write_flag(out, "existing", true);
         json_write_raw(out, "resources", bytes_str("["));
         for (size_t k = 0; k < p->post.count; k++) {
             buf_str(out, k == 0 ? "\"" : ",\"");

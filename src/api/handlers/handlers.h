@@ -52,6 +52,11 @@ handler_fn handle_queue_share;
 handler_fn handle_message_post;
 handler_fn handle_message_list;
 handler_fn handle_message_get;
+handler_fn handle_schedule_set;
+handler_fn handle_schedule_show;
+handler_fn handle_schedule_pause;
+handler_fn handle_schedule_delete;
+handler_fn handle_schedule_list;
 handler_fn handle_message_delete;
 handler_fn handle_message_delete_many;
 handler_fn handle_message_pop;
@@ -163,5 +168,8 @@ handler_fn handle_load;
 
 /* A load into the store, at the time of the request. */
 struct record_load load_of_request(struct context *ctx);
+
+/* Lets the scheduler read schedules that were loaded. */
+void load_ended(const struct context *ctx, const struct record_load *l);
 
 #endif

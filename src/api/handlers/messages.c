@@ -179,6 +179,8 @@ posted_write(struct context *ctx, const struct posted *posted)
         ctx, "Location",
         posted_location(posted, RESPONSE_VALUE_MAX - warnings_size(&ctx->warnings)));
     key_mark_repeated(ctx);
+    if (__builtin_expect(ctx->op.existing, 0))
+        response_add_header(ctx, "Claimd-Unique", "existing");
     return response_json(ctx, 201);
 }
 
@@ -230,6 +232,50 @@ post_encrypt(struct context *ctx, struct store_post *post)
     return st;
 }
 
+/* Reads the header Claimd-Unique: a key, and perhaps "; until=claimed" (docs/api.md
+ * 30). */
+static enum status
+read_unique(struct context *ctx, size_t count, struct store_unique *out)
+{
+    static const struct bytes claimed = BYTES_LIT("until=claimed"),
+                              deleted = BYTES_LIT("until=deleted");
+    const struct bytes text = ctx->req->headers[API_HEADER_UNIQUE];
+    const char *end = memchr(text.data, ';', text.len);
+    struct bytes until = deleted;
+
+    *out = (struct store_unique){.key = text};
+    if (end != NULL) {
+        const size_t len = (size_t)(end - text.data);
+
+        out->key = bytes_trim(bytes_of(text.data, len));
+        until = bytes_trim(bytes_of(end + 1, text.len - len - 1));
+    }
+    out->until_claimed = bytes_equal(until, claimed);
+    if (!out->until_claimed && !bytes_equal(until, deleted))
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "the header Claimd-Unique has \"%s\" after its key. It must "
+            "be until=claimed or until=deleted",
+            received(until).text);
+    if (memchr(text.data, ',', text.len) != NULL)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the header Claimd-Unique has a comma. Send the header "
+                              "once, with a key without commas");
+    if (count > 1)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the post has %zu messages. With the header Claimd-Unique "
+                              "it must have one",
+                              count);
+    if (key_is_sent(ctx))
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the post has the headers Claimd-Unique and "
+                              "Idempotency-Key. Send one of them");
+    if (ctx->queue.kind == STORE_TOPIC)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "messages of topics cannot have the header Claimd-Unique");
+    return key_check(ctx, "the key in the header Claimd-Unique", out->key);
+}
+
 /* POST .../messages */
 enum status
 handle_message_post(struct context *ctx)
@@ -239,6 +285,8 @@ handle_message_post(struct context *ctx)
     struct decoded_post decoded;
     struct store_post post;
     const struct store_checksum *checksums;
+    struct store_unique unique;
+    const bool is_unique = bytes_present(req->headers[API_HEADER_UNIQUE]);
     struct posted posted;
     enum status st = context_body_within(ctx, ctx->limits->max_messages_post_size,
                                          "max_messages_post_size");
@@ -256,6 +304,8 @@ handle_message_post(struct context *ctx)
     }
     post_warn(ctx, v->post, &decoded.unknown);
     st = posted_reserve(ctx, decoded.count, &posted);
+    if (st == ST_OK && is_unique)
+        st = read_unique(ctx, decoded.count, &unique);
     if (st == ST_OK)
         st = key_begin(ctx);
     if (st == ST_OK)
@@ -269,6 +319,7 @@ handle_message_post(struct context *ctx)
         .request_bytes = v->queue_settings ? req->body.len : 0,
         .create_queue = v->posts_make_queue,
         .checksums = checksums,
+        .unique = is_unique ? &unique : NULL,
     };
     st = store_message_post(ctx->store, &ctx->op, &ctx->queue, &post, posted.ids);
     if (st == ST_NOT_SEALED) { /* only then, so that other queues have no cost */

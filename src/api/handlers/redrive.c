@@ -21,7 +21,7 @@ static const char *const member_names[MEMBERS] = {"to", "limit", "dry_run", "res
 
 /* The result of all slices. */
 struct totals {
-    size_t moved, unknown_origin;
+    size_t moved, unknown_origin, key_held;
     uint64_t remaining;
     struct target {
         struct bytes name; /* from the arena */
@@ -162,6 +162,7 @@ add_slice(struct context *ctx, struct totals *t, const struct store_redriven *sl
 
     t->moved += slice->moved; /* also if the result cannot say where to */
     t->unknown_origin += slice->unknown_origin;
+    t->key_held += slice->key_held;
     t->remaining = slice->remaining;
     if (slice->moved == 0)
         return true;
@@ -192,6 +193,7 @@ write_result(struct context *ctx, const struct totals *t,
     json_write_u64(out, "remaining",
                    which->dry_run ? t->remaining - t->moved : t->remaining);
     json_write_u64(out, "without_origin", t->unknown_origin);
+    json_write_u64(out, "key_held", t->key_held);
     json_write_raw(out, "by_target", bytes_str("{"));
     for (size_t i = 0; i < t->target_count; i++) {
         json_write_comma(out);

@@ -74,6 +74,7 @@ replace_state(struct context *ctx)
         st = state_check(&l);
     if (st == ST_OK)
         st = state_replace(&l, project);
+    load_ended(ctx, &l);
     if (st != ST_OK)
         return load_refusal(&l, st);
     return response_empty(ctx, 204);

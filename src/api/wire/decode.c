@@ -338,10 +338,12 @@ enum status
 integer_refuse(struct reason *why, enum status st, const char *name,
                const struct json_scan_value *value, const struct integer_range *range)
 {
-    return reason_give(why, st,
-                       "%s is %s. It must be an integer between %lld and %lld (%s)", name,
-                       json_received(value).text, (long long)range->min,
-                       (long long)range->max, range->options);
+    const bool fixed = range->options == NULL;
+
+    return reason_give(
+        why, st, "%s is %s. It must be an integer between %lld and %lld%s%s%s", name,
+        json_received(value).text, (long long)range->min, (long long)range->max,
+        fixed ? "" : " (", fixed ? "" : range->options, fixed ? "" : ")");
 }
 
 /* Decodes a checked text between quotes. ST_NO_MEMORY. */

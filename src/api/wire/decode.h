@@ -69,7 +69,7 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
 /* ------------------------------------------------------------------ integers, strings */
 
 /* The range of an integer, and the options that set it ("min_claim_ttl,
- * max_claim_ttl"). */
+ * max_claim_ttl"); NULL: none do. */
 struct integer_range {
     int64_t min, max;
     const char *options;

@@ -12,7 +12,8 @@ message_space(const struct message_form *form, size_t count)
     enum { FRAME = 128, NUMBERS = 3 * 20, CHECKSUM = CHECKSUM_LEN + 16 };
     /* The same of its details, and their texts, in which each byte may need an escape. */
     enum {
-        DETAILS = 512 + 6 * (STORE_REASON_MAX + STORE_CLIENT_MAX + STORE_METRICS_NAME)
+        DETAILS = 512 + 6 * (STORE_REASON_MAX + STORE_CLIENT_MAX + STORE_METRICS_NAME +
+                             STORE_UNIQUE_MAX)
     };
 
     return 2 + count * (FRAME + NUMBERS + CHECKSUM + form->href.len + 3 * STORE_ID_CAP +
@@ -104,6 +105,11 @@ details_write(struct buf *out, const struct store_details *details,
     json_write_text(out, "origin_queue", details->origin);
     if (details->dead_lettered_ms != 0)
         time_write(out, "dead_lettered_at", details->dead_lettered_ms, time_base);
+    json_write_text(out, "unique", details->unique.key);
+    if (details->unique.until_claimed)
+        json_write_text(out, "unique_until", bytes_str("claimed"));
+    if (details->unique.due_ms != 0) /* which is a time of the wall clock */
+        json_write_time(out, "due_at", details->unique.due_ms);
 }
 
 const char *

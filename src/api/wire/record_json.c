@@ -56,6 +56,11 @@ write_details(struct buf *out, const struct store_details *d, int64_t now_ms)
     json_write_text(out, "origin", d->origin);
     if (d->dead_lettered_ms != 0)
         write_seconds(out, "dead_lettered", now_ms - d->dead_lettered_ms);
+    json_write_text(out, "unique", d->unique.key);
+    if (d->unique.until_claimed)
+        json_write_flag(out, "until_claimed", true);
+    if (d->unique.due_ms != 0)
+        json_write_i64(out, "due_ms", d->unique.due_ms);
     buf_byte(out, '}');
 }
 
@@ -114,6 +119,16 @@ write_subscription(struct buf *out, const struct store_subscription_record *s,
     write_count(out, "fallen_out", s->dropped);
 }
 
+/* The members that name a queue, by kind. */
+static const char *const kind_names[STORE_KINDS] = {
+    [STORE_QUEUE] = "queue", [STORE_TOPIC] = "topic", [STORE_SCHEDULES] = "schedules"};
+
+const char *
+record_json_kind(enum store_kind kind)
+{
+    return kind_names[kind];
+}
+
 void
 record_json_write_head(struct buf *out, int64_t now_ms)
 {
@@ -127,7 +142,7 @@ record_json_write(struct buf *out, const struct store_queue *where,
 {
     buf_byte(out, '{');
     json_write_text(out, "project", where->project);
-    json_write_text(out, where->kind == STORE_TOPIC ? "topic" : "queue", where->name);
+    json_write_text(out, kind_names[where->kind], where->name);
     if (record->kind == STORE_RECORD_MESSAGE) {
         write_message(out, &record->message, now_ms);
     } else if (record->kind == STORE_RECORD_SUBSCRIPTION) {
@@ -168,7 +183,7 @@ struct record_field {
     }
 #define FIELD(type, member, kind, bound) FIELD_NAMED(#member, type, member, kind, bound)
 
-enum { FIELDS_MOST = 13 };
+enum { FIELDS_MOST = 14 };
 
 #define LONGEST_S INT64_C(10000000000)
 
@@ -337,8 +352,10 @@ static const struct record_field message_fields[] = {
 
 /* Times are ms ago; STORE_UNSET: left out. */
 struct details_json {
-    struct bytes reason, client, origin;
+    struct bytes reason, client, origin, unique;
     int64_t released, dead_lettered;
+    uint64_t due_ms;
+    bool until_claimed;
 };
 
 static const struct record_field details_fields[] = {
@@ -347,6 +364,9 @@ static const struct record_field details_fields[] = {
     FIELD(details_json, origin, TEXT, 0),
     FIELD(details_json, released, SECONDS, 0),
     FIELD(details_json, dead_lettered, SECONDS, 0),
+    FIELD(details_json, unique, TEXT, 0),
+    FIELD(details_json, until_claimed, FLAG, 0),
+    FIELD(details_json, due_ms, COUNT, STORE_MS_MOST),
 };
 
 struct claim_json {
@@ -482,7 +502,10 @@ read_details(struct record_reader *r, struct bytes text, const struct store_deta
         .released_ms = d.released == STORE_UNSET ? 0 : r->now_ms - d.released,
         .origin = d.origin,
         .dead_lettered_ms =
-            d.dead_lettered == STORE_UNSET ? 0 : r->now_ms - d.dead_lettered};
+            d.dead_lettered == STORE_UNSET ? 0 : r->now_ms - d.dead_lettered,
+        .unique = {.key = d.unique,
+                   .until_claimed = d.until_claimed && d.unique.len > 0,
+                   .due_ms = (int64_t)d.due_ms}};
     *out = details;
     return ST_OK;
 }
@@ -499,7 +522,8 @@ read_message(struct record_reader *r, struct bytes text, struct record_line *lin
     line->record.kind = STORE_RECORD_MESSAGE;
     if (st != ST_OK)
         return st;
-    if (m.ttl - m.age > r->limits->max_message_ttl * 1000)
+    if (line->where.kind != STORE_SCHEDULES &&
+        m.ttl - m.age > r->limits->max_message_ttl * 1000)
         return refuse_member(r, of_message, "ttl",
                              "ttl minus age exceeds max_message_ttl");
     if (bytes_present(m.client) &&
@@ -580,18 +604,25 @@ read_subscription(struct record_reader *r, struct bytes text, struct record_line
 
 struct line_json {
     struct json_scan_value claimd, version, now_ms; /* the head */
-    struct json_scan_value project, queue, topic, metadata, message, subscription;
+    struct json_scan_value project, kinds[STORE_KINDS], metadata, message, subscription;
     struct json_scan_value end, next;
     bool claims_paused, posts_paused;
 };
 
 static const struct record_field line_fields[] = {
-    FIELD(line_json, claimd, VALUE, 0),       FIELD(line_json, version, VALUE, 0),
-    FIELD(line_json, now_ms, VALUE, 0),       FIELD(line_json, project, VALUE, 0),
-    FIELD(line_json, queue, VALUE, 0),        FIELD(line_json, topic, VALUE, 0),
-    FIELD(line_json, metadata, VALUE, 0),     FIELD(line_json, message, VALUE, 0),
-    FIELD(line_json, subscription, VALUE, 0), FIELD(line_json, end, VALUE, 0),
-    FIELD(line_json, next, VALUE, 0),         FIELD(line_json, claims_paused, FLAG, 0),
+    FIELD(line_json, claimd, VALUE, 0),
+    FIELD(line_json, version, VALUE, 0),
+    FIELD(line_json, now_ms, VALUE, 0),
+    FIELD(line_json, project, VALUE, 0),
+    {"queue", FIELD_VALUE, offsetof(struct line_json, kinds[STORE_QUEUE]), 0},
+    {"topic", FIELD_VALUE, offsetof(struct line_json, kinds[STORE_TOPIC]), 0},
+    {"schedules", FIELD_VALUE, offsetof(struct line_json, kinds[STORE_SCHEDULES]), 0},
+    FIELD(line_json, metadata, VALUE, 0),
+    FIELD(line_json, message, VALUE, 0),
+    FIELD(line_json, subscription, VALUE, 0),
+    FIELD(line_json, end, VALUE, 0),
+    FIELD(line_json, next, VALUE, 0),
+    FIELD(line_json, claims_paused, FLAG, 0),
     FIELD(line_json, posts_paused, FLAG, 0),
 };
 
@@ -611,12 +642,16 @@ read_head(struct record_reader *r, const struct json_scan_value *version)
 static enum status
 read_queue(struct record_reader *r, const struct line_json *l, struct store_queue *out)
 {
-    const bool topic = l->topic.kind != SCAN_NONE;
-    const char *kind = topic ? "topic" : "queue";
+    enum store_kind kind = STORE_QUEUE;
+    size_t named = 0;
     enum status st;
 
-    *out =
-        (struct store_queue){r->project, BYTES_NONE, topic ? STORE_TOPIC : STORE_QUEUE};
+    for (size_t i = 0; i < STORE_KINDS; i++)
+        if (l->kinds[i].kind != SCAN_NONE) {
+            kind = (enum store_kind)i;
+            named++;
+        }
+    *out = (struct store_queue){r->project, BYTES_NONE, kind};
     st = read_text(r, "", "project", &l->project, &out->project);
     if (st != ST_OK)
         return st;
@@ -629,16 +664,17 @@ read_queue(struct record_reader *r, const struct line_json *l, struct store_queu
             r, "", "project",
             "it is \"%s\". In a request for one project it must be that project",
             received(out->project).text);
-    if (topic && l->queue.kind != SCAN_NONE)
+    if (named > 1)
         return refuse_member(r, "", NULL,
-                             "it has both a queue and a topic. Only one is allowed");
-    st = read_text(r, "", kind, topic ? &l->topic : &l->queue, &out->name);
+                             "it has more than one of queue, topic and schedules. Only "
+                             "one is allowed");
+    st = read_text(r, "", kind_names[kind], &l->kinds[kind], &out->name);
     if (st != ST_OK)
         return st;
     return bytes_present(out->name) && caller_queue_name(out->name) == ST_OK
                ? ST_OK
                : refuse_member(
-                     r, "", kind,
+                     r, "", kind_names[kind],
                      "it is \"%s\". It must be 1 to 64 characters from A-Z a-z 0-9 _ - .",
                      received(out->name).text);
 }

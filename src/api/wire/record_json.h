@@ -24,6 +24,9 @@
 enum { RECORD_JSON_VERSION = 1 };
 
 /* The first line of a dump. */
+/* The member that names a queue of this kind, a literal. */
+const char *record_json_kind(enum store_kind kind);
+
 void record_json_write_head(struct buf *out, int64_t now_ms);
 
 /* Writes a record of this queue, with a newline. An absent project is left out. */

@@ -132,6 +132,7 @@ START_TEST(an_empty_configuration_has_the_default_limits)
 {
     const struct api_limits want = {
         .max_queues_per_page = 20,
+        .max_schedules = 10000,
         .max_messages_per_page = 20,
         .max_messages_per_claim_or_pop = 20,
         .max_subscriptions_per_page = 20,

@@ -7,6 +7,8 @@
 #include "support/check_main.h"
 #include "support/due.h"
 
+#include <string.h>
+
 static struct recurrence
 by_cron(const char *expression, const char *zone)
 {
@@ -63,6 +65,34 @@ START_TEST(malformed_parts_are_refused)
     ck_assert_int_eq(recurrence_of_interval(1, -1, &r, &why), ST_BAD_VALUE);
     ck_assert_int_eq(recurrence_of_interval(1, CALENDAR_LAST + 1, &r, &why),
                      ST_BAD_VALUE);
+}
+
+START_TEST(recurrences_are_equal_if_their_parts_are)
+{
+    const struct recurrence daily = by_cron("0 0 * * *", "Europe/Berlin");
+    const struct recurrence minute = by_interval(60, 5);
+    struct recurrence others[] = {by_cron("0 0 * * *", "Europe/Paris"),
+                                  by_cron("1 0 * * *", "Europe/Berlin"),
+                                  by_cron("0 1 * * *", "Europe/Berlin"),
+                                  by_cron("0 0 1 * *", "Europe/Berlin"),
+                                  by_cron("0 0 * 1 *", "Europe/Berlin"),
+                                  by_cron("0 0 * * 1", "Europe/Berlin"),
+                                  by_cron("0 0 1-31 * *", "Europe/Berlin"),
+                                  by_cron("0 0 * * 0-6", "Europe/Berlin"),
+                                  by_interval(60, 6),
+                                  by_interval(61, 5)};
+    struct recurrence padded;
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        ck_assert(!recurrence_equal(&daily, &others[i]));
+        ck_assert(!recurrence_equal(&others[i], &minute));
+        ck_assert(recurrence_equal(&others[i], &others[i]));
+    }
+    memset(&padded, 0xff, sizeof(padded));
+    ck_assert_int_eq(recurrence_of_cron(bytes_str("@daily"), bytes_str("Europe/Berlin"),
+                                        &padded, NULL),
+                     ST_OK);
+    ck_assert(recurrence_equal(&daily, &padded));
 }
 
 /* ------------------------------------------------------------------ next */
