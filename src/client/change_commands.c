@@ -247,7 +247,7 @@ struct redrive_progress {
     const char *ids;        /* with commas; NULL: all */
     bool keep;              /* the delivery counts */
     json_t *by_target;      /* owned: {queue: messages} */
-    int64_t moved, remaining, without_origin;
+    int64_t moved, remaining, without_origin, key_held;
 };
 
 static void
@@ -307,6 +307,7 @@ redrive_slice(struct redrive_progress *r, int64_t limit, bool dry, int64_t *move
     r->moved += *moved;
     r->remaining = member_number(document, "remaining");
     r->without_origin = member_number(document, "without_origin");
+    r->key_held = member_number(document, "key_held");
     return add_targets(r, json_object_get(document, "by_target")) ? COMMAND_GOOD
                                                                   : command_no_memory();
 }
@@ -339,6 +340,9 @@ print_redriven(const struct redrive_progress *r, bool dry)
     if (r->without_origin > 0)
         (void)printf(", %lld of them without an origin: name a target with --to",
                      (long long)r->without_origin);
+    if (r->key_held > 0)
+        (void)printf(", %lld of them because the target has a message with their key",
+                     (long long)r->key_held);
     (void)putchar('\n');
     return status;
 }
@@ -353,6 +357,7 @@ print_redriven_json(const struct redrive_progress *r, bool dry)
     json_write_i64(&out, dry ? "would_move" : "moved", r->moved);
     json_write_i64(&out, "remaining", r->remaining);
     json_write_i64(&out, "without_origin", r->without_origin);
+    json_write_i64(&out, "key_held", r->key_held);
     json_write_name(&out, "by_target");
     json_tree_write(&out, r->by_target);
     buf_byte(&out, '}');

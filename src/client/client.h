@@ -24,6 +24,7 @@ struct client_response {
     char claim_number[32];        /* "": none */
     bool waited;                  /* the server waited, or would have waited */
     bool paused;                  /* the queue is paused */
+    bool existing;                /* of a unique message: it existed */
     char error[CLIENT_ERROR_CAP]; /* why it is no success */
 };
 
@@ -98,6 +99,7 @@ struct client_request {
     struct bytes body;   /* JSON; absent: none */
     const char *type;    /* of the body; NULL: application/json */
     const char *key;     /* Idempotency-Key; NULL: none */
+    const char *unique;  /* Claimd-Unique; NULL: none */
     int64_t wait_s;      /* long polling; 0: none */
     const char *member;  /* that the document of a success has; NULL: there is no document
                            (204, or 201 for a PUT) */

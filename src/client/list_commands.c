@@ -2,74 +2,15 @@
  * claimd queues, claims, peek and why: commands that show what a server has and change
  * nothing.
  *
- * All but `why` read a list page by page (client.h) into a struct list_output, which
- * becomes a table for people (table.h) or a document. Each command has its function
- * and its table, which command.h declares.
+ * All but `why` read a list page by page (list.h). Each command has its function and its
+ * table, which command.h declares.
  */
 #include "client/command.h"
-#include "client/table.h"
+#include "client/list.h"
 #include "client/text.h"
-
-#include "claimd/base/utf8.h"
-#include "claimd/json/string.h"
 
 #include <stdio.h>
 #include <time.h>
-
-/* Items of a list, as a table or as a document. */
-struct list_output {
-    struct client *client;
-    const char *name; /* of the list in the document */
-    const struct table_column *columns;
-    size_t column_count;
-    const char *state; /* messages: only this state; NULL: all */
-    int64_t left;      /* items that may be added */
-    bool may_be_gone;  /* the server shows an empty list of a queue that does not exist */
-    struct table table;
-    struct buf document;
-};
-
-/* Adds an item of a page. False: no more are wanted. */
-static bool
-list_add(void *ctx, const json_t *item, struct bytes text)
-{
-    struct list_output *l = ctx;
-    const char *state = member_text(json_object_get(item, "details"), "state");
-
-    if (l->state != NULL && (state == NULL || strcmp(state, l->state) != 0))
-        return true;
-    if (l->client->json) {
-        json_write_comma(&l->document);
-        buf_bytes(&l->document, text);
-    } else {
-        table_row(&l->table, item, BYTES_NONE);
-    }
-    return --l->left > 0;
-}
-
-/* Reads a list and prints it. Returns an exit status. */
-static int
-list_print(struct list_output *l, const struct client_request *request)
-{
-    const int64_t most = l->left;
-    struct client *c = l->client;
-    int status;
-
-    table_init(&l->table, c->mem, l->columns, l->column_count);
-    buf_init(&l->document, c->mem);
-    buf_printf(&l->document, "{\"%s\":[", l->name);
-    status = client_read_pages(c, request, l->name, list_add, l);
-    buf_str(&l->document, "]}");
-    if (status != COMMAND_GOOD)
-        (void)command_fails(status, "%s", c->response.error);
-    else if (l->left == most && l->may_be_gone)
-        status = client_check_queue(c, request->parts[0]);
-    if (status == COMMAND_GOOD)
-        status = c->json ? print_json(&l->document) : table_print(&l->table);
-    buf_fini(&l->document);
-    table_fini(&l->table);
-    return status;
-}
 
 /* ------------------------------------------------------------------ queues */
 
@@ -218,6 +159,7 @@ static const struct table_column message_columns[] = {
     {"last reason", false, true, false, TABLE_MEMBER, "details.last_reason"},
     {"last client", false, true, true, TABLE_MEMBER, "details.last_client"},
     {"origin", false, true, true, TABLE_MEMBER, "details.origin_queue"},
+    {"key", false, true, true, TABLE_MEMBER, "details.unique"},
     {"expires", false, false, true, TABLE_MEMBER, "details.expires_at"}};
 
 static int
@@ -264,7 +206,8 @@ const struct command client_peek = {
                 {"--limit", "N", "Number of messages at most. Default: 20"},
                 {"--details", NULL,
                  "Print the last reason of a failure and its client, the queue from "
-                 "which a dead letter came, and the time at which the message expires."}},
+                 "which a dead letter came, the key of a unique message, and the time at "
+                 "which the message expires."}},
     .example = "claimd peek jobs-dead --details --project demo",
     .least = 1,
     .most = 1,
@@ -272,17 +215,6 @@ const struct command client_peek = {
     .run = run_peek};
 
 /* ------------------------------------------------------------------ why */
-
-/* Appends a line with a label and a text. NULL: no line. */
-static void
-add_line(struct buf *out, const char *label, const char *text)
-{
-    if (text == NULL)
-        return;
-    buf_printf(out, "%-13s ", label);
-    utf8_escape(out, bytes_str(text));
-    buf_byte(out, '\n');
-}
 
 static void
 add_claim_lines(struct buf *out, const json_t *claim)
@@ -292,27 +224,32 @@ add_claim_lines(struct buf *out, const json_t *claim)
 
     if (!json_is_object(claim))
         return;
-    add_line(out, "claim", id == NULL ? "" : id);
-    add_line(out, "client", client == NULL ? "unknown since a restart" : client);
+    fact_write(out, "claim", id == NULL ? "" : id);
+    fact_write(out, "client", client == NULL ? "unknown since a restart" : client);
     if (json_is_integer(number))
         buf_printf(out, "%-13s %lld\n", "number", (long long)json_integer_value(number));
-    add_line(out, "lease ends", member_text(claim, "ends_at"));
+    fact_write(out, "lease ends", member_text(claim, "ends_at"));
 }
 
 void
 why_write(struct buf *out, const json_t *m)
 {
-    static const char *const members[][2] = {
-        {"posted", "created_at"},           {"expires", "expires_at"},
-        {"delayed until", "delayed_until"}, {"last reason", "last_reason"},
-        {"last client", "last_client"},     {"released", "last_released_at"},
-        {"origin", "origin_queue"},         {"dead since", "dead_lettered_at"}};
+    static const char *const members[][2] = {{"posted", "created_at"},
+                                             {"expires", "expires_at"},
+                                             {"delayed until", "delayed_until"},
+                                             {"last reason", "last_reason"},
+                                             {"last client", "last_client"},
+                                             {"released", "last_released_at"},
+                                             {"origin", "origin_queue"},
+                                             {"dead since", "dead_lettered_at"},
+                                             {"key", "unique"},
+                                             {"key until", "unique_until"}};
     const int64_t most = member_number(m, "max_claim_count");
     const json_t *next = json_object_get(m, "next");
 
     if (m == NULL)
         return;
-    add_line(out, "state", member_text(m, "state"));
+    fact_write(out, "state", member_text(m, "state"));
     add_claim_lines(out, json_object_get(m, "claim"));
     buf_printf(out, "%-13s %lld", "deliveries",
                (long long)member_number(m, "delivery_count"));
@@ -320,9 +257,9 @@ why_write(struct buf *out, const json_t *m)
         buf_printf(out, " of %lld", (long long)most);
     buf_byte(out, '\n');
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        add_line(out, members[i][0], member_text(m, members[i][1]));
-    add_line(out, "next", member_text(next, "text"));
-    add_line(out, "at", member_text(next, "at"));
+        fact_write(out, members[i][0], member_text(m, members[i][1]));
+    fact_write(out, "next", member_text(next, "text"));
+    fact_write(out, "at", member_text(next, "at"));
 }
 
 static int

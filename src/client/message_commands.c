@@ -12,6 +12,7 @@
 #include "claimd/base/clock.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
+#include "claimd/json/tree.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +22,7 @@
 
 /* ------------------------------------------------------------------ post */
 
-enum { POST_TTL, POST_DELAY, POST_KEY, POST_STRING };
+enum { POST_TTL, POST_DELAY, POST_KEY, POST_UNIQUE, POST_UNTIL_CLAIMED, POST_STRING };
 
 /*
  * A request has at most this many messages and, unless one message is larger, bytes. The
@@ -32,17 +33,39 @@ enum { BATCH_MESSAGES = 100, BATCH_BYTES = 200 * 1024, INPUT_PIECE = 64 * 1024 }
 /* Largest line of the input: no server accepts a larger post. */
 enum { LINE_MOST = 64 << 20 };
 
+/* Length of the key of a unique message. */
+enum { UNIQUE_LEAST = 8, UNIQUE_MOST = 128 };
+
+static const char until_claimed[] = "; until=claimed";
+
 static const char batch_begin[] = "{\"messages\":[";
 
 struct posting {
     struct client *client;
     const char *queue, *key;
+    const char *unique; /* the header Claimd-Unique; NULL: none */
     bool as_string;
     int64_t ttl_s, delay_s; /* -1: the default of the queue */
     struct buf *batch;      /* the body of the next request, without its end */
     size_t batched;
     int64_t batches, posted, read; /* requests; messages */
 };
+
+/* Prints the response to the post of a unique message as JSON. Returns an exit status. */
+static int
+print_unique_json(const struct posting *p)
+{
+    const struct client_response *response = &p->client->response;
+    struct buf out;
+
+    buf_init(&out, p->client->mem);
+    buf_byte(&out, '{');
+    json_write_name(&out, "resources");
+    json_tree_write(&out, json_object_get(response->document, "resources"));
+    json_write_flag(&out, "existing", response->existing);
+    buf_byte(&out, '}');
+    return print_json(&out);
+}
 
 /*
  * Prints the ids of the messages at once, because the input may pause. Returns an exit
@@ -56,7 +79,10 @@ print_posted(const struct posting *p)
     int status = COMMAND_GOOD;
 
     if (p->client->json)
-        status = print_json(&response->body);
+        status = p->unique != NULL ? print_unique_json(p) : print_json(&response->body);
+    else if (response->existing)
+        (void)fprintf(stderr, "claimd: a message with this key exists. Nothing was "
+                              "posted\n");
     for (size_t i = 0; i < json_array_size(paths) && !p->client->json; i++) {
         const char *path = json_string_value(json_array_get(paths, i));
         const char *id = path == NULL ? NULL : strrchr(path, '/');
@@ -74,6 +100,7 @@ post_batch(struct posting *p)
     struct client_request request = {.path = "/v2/queues/%s/messages",
                                      .parts = {p->queue},
                                      .key = p->key,
+                                     .unique = p->unique,
                                      .member = "resources"};
     char key[160];
     int status;
@@ -199,10 +226,44 @@ post_input(struct posting *p)
     return status;
 }
 
+/*
+ * Writes the header Claimd-Unique for the options. `out` is "" without --unique. Returns
+ * an exit status, after an error message.
+ */
+static int
+read_unique(const struct command_args *args, bool from_input,
+            char out[UNIQUE_MOST + sizeof(until_claimed)])
+{
+    const char *key = args->values[POST_UNIQUE];
+    const bool claimed = args->values[POST_UNTIL_CLAIMED] != NULL;
+    const size_t len = key == NULL ? 0 : strlen(key);
+
+    out[0] = '\0';
+    if (key == NULL)
+        return claimed ? command_misused(args->name, "--until-claimed needs --unique")
+                       : COMMAND_GOOD;
+    if (len < UNIQUE_LEAST || len > UNIQUE_MOST)
+        return command_misused(args->name,
+                               "--unique has %zu characters. It must have %d to %d", len,
+                               UNIQUE_LEAST, UNIQUE_MOST);
+    for (size_t i = 0; i < len; i++)
+        if (key[i] <= ' ' || key[i] > '~' || key[i] == ';')
+            return command_misused(args->name, "--unique has other characters than "
+                                               "visible ASCII, or a semicolon");
+    if (args->values[POST_KEY] != NULL)
+        return command_misused(args->name, "--unique and --key exclude each other");
+    if (from_input || args->count != 2)
+        return command_misused(args->name, "--unique needs exactly one BODY");
+    (void)snprintf(out, UNIQUE_MOST + sizeof(until_claimed), "%s%s", key,
+                   claimed ? until_claimed : "");
+    return COMMAND_GOOD;
+}
+
 static int
 run_post(const struct command_args *args)
 {
     struct client *c = args->context;
+    char unique[UNIQUE_MOST + sizeof(until_claimed)];
     struct posting p = {.client = c,
                         .queue = args->words[0],
                         .key = args->values[POST_KEY],
@@ -213,8 +274,11 @@ run_post(const struct command_args *args)
     const bool from_input =
         args->count == 1 || (args->count == 2 && args->before_dashes == 2 &&
                              strcmp(args->words[1], "-") == 0);
-    int status = COMMAND_GOOD;
+    int status = read_unique(args, from_input, unique);
 
+    if (status != COMMAND_GOOD)
+        return status;
+    p.unique = unique[0] == '\0' ? NULL : unique;
     if (!args_duration(args, POST_TTL, 0, INT32_MAX, &p.ttl_s) ||
         !args_duration(args, POST_DELAY, 0, INT32_MAX, &p.delay_s))
         return COMMAND_USAGE;
@@ -248,6 +312,12 @@ const struct command client_post = {
           "same key, the server posts nothing twice. A second request of the command has "
           "the key KEY-2, and so on. Set CLAIMD_CLIENT_ID as well, because a key belongs "
           "to a client."},
+         {"--unique", "KEY",
+          "Post the one BODY only if no message of the queue has this key, 8 to 128 "
+          "visible ASCII characters. If one has it, the command prints the id of that "
+          "message, and says so on standard error. The key is free when the message is "
+          "deleted, expires or is dead-lettered."},
+         {"--until-claimed", NULL, "With --unique: the first claim frees the key."},
          {"--string", NULL, "Post each body as a JSON string, also if it is JSON."}},
     .example = "claimd post jobs '{\"job\": 1}' --project demo",
     .least = 1,

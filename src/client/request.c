@@ -42,6 +42,7 @@ read_headers(CURL *handle, struct client_response *r)
     r->waited = client_header(handle, "Preference-Applied", text, sizeof(text)) &&
                 strstr(text, "wait=") != NULL;
     r->paused = client_header(handle, "Claimd-Paused", text, sizeof(text));
+    r->existing = client_header(handle, "Claimd-Unique", text, sizeof(text));
 }
 
 void
@@ -138,6 +139,8 @@ add_headers(const struct client *c, const struct client_request *q,
             client_add_header(list, "Content-Type: %s",
                               q->type == NULL ? "application/json" : q->type)) &&
            (q->key == NULL || client_add_header(list, "Idempotency-Key: %s", q->key)) &&
+           (q->unique == NULL ||
+            client_add_header(list, "Claimd-Unique: %s", q->unique)) &&
            (q->wait_s <= 0 ||
             client_add_header(list, "Prefer: wait=%lld", (long long)q->wait_s)) &&
            (!q->details || client_add_header(list, "Prefer: details"));

@@ -79,6 +79,16 @@ sparkline_write(struct buf *out, const int64_t *values, size_t count)
     }
 }
 
+void
+fact_write(struct buf *out, const char *label, const char *text)
+{
+    if (text == NULL)
+        return;
+    buf_printf(out, "%-13s ", label);
+    utf8_escape(out, bytes_str(text));
+    buf_byte(out, '\n');
+}
+
 /* ------------------------------------------------------------------ output */
 
 int

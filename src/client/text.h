@@ -25,6 +25,9 @@ void text_fit(struct buf *out, struct bytes text, size_t width, bool right);
  */
 void sparkline_write(struct buf *out, const int64_t *values, size_t count);
 
+/* Appends a line with a label and a text of the server. NULL: no line. */
+void fact_write(struct buf *out, const char *label, const char *text);
+
 /* ------------------------------------------------------------------ output */
 
 /*

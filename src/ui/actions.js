@@ -1,5 +1,5 @@
 // What people can do to queues and messages. Each action asks first and names what goes.
-import {send, v2, view, withQuery} from './api.js';
+import {schedulePath, send, v2, view, withQuery} from './api.js';
 import {byId, confirm, errorText, h, text, toast} from './dom.js';
 import {plural} from './format.js';
 
@@ -143,3 +143,30 @@ export const deleteMany = (project, queue, ids, stopped, onDone) =>
 
 export const redrive = (project, queue, body) =>
   send('POST', view(queue, '/redrive'), project, body);
+
+// ---------------------------------------------------------------- schedules
+
+const scheduleName = (project, row) =>
+  [strong(row.name), ' of the queue ', ...queueName(project, row.queue)];
+
+export async function pauseSchedule(project, row) {
+  const verb = row.paused ? 'Resume' : 'Pause';
+  const yes = await confirm({title: `${verb} the schedule?`, ok: verb, danger: false,
+    content: [h('p', {}, `This ${verb.toLowerCase()}s the schedule `, ...scheduleName(project, row),
+      '. ', row.paused ? 'claimd posts at its next due time, and nothing for those that passed.'
+        : 'claimd posts nothing for it until you resume it, and its due times pass.')]});
+  if (!yes)
+    return '';
+  await send('PATCH', schedulePath(row.queue, row.name), project, {paused: !row.paused});
+  return `${verb}d the schedule ${row.name}.`;
+}
+
+export async function deleteSchedule(project, row) {
+  const yes = await confirm({title: 'Delete the schedule?', ok: 'Delete 1 schedule',
+    content: [h('p', {}, 'This deletes the schedule ', ...scheduleName(project, row),
+      '. Messages that it posted stay.'), 'You cannot undo this.']});
+  if (!yes)
+    return '';
+  await send('DELETE', schedulePath(row.queue, row.name), project);
+  return `Deleted the schedule ${row.name}.`;
+}

@@ -50,11 +50,12 @@ export function may(action) {
 export function queuePath(base, queue, rest = '') {
   if (queue === '.' || queue === '..')
     throw new ApiError(0, 'Not possible here',
-      `A browser cannot address the queue "${queue}". Use the commands.`);
+      `A browser cannot address the name "${queue}". Use the commands.`);
   return `${base}/${encodeURIComponent(queue)}${rest}`;
 }
 
 export const view = (queue, rest) => queuePath('../queues', queue, rest);
+export const schedulePath = (queue, name) => queuePath(view(queue, '/schedules'), name);
 export const v2 = (queue, rest) => queuePath('../../v2/queues', queue, rest);
 
 export function withQuery(path, parameters) {

@@ -157,10 +157,11 @@ async function collectIds({project, queue, filter}, state, work) {
 // ---------------------------------------------------------------- redrive
 
 async function dryRun({project, queue}, ids, to) {
-  const sum = {moved: 0, remaining: 0, without_origin: 0, by_target: {}};
+  const sum = {moved: 0, remaining: 0, without_origin: 0, key_held: 0, by_target: {}};
   const add = async (body) => {
     const one = await redrive(project, queue, {...body, ...to, dry_run: true});
     sum.moved += one.moved;
+    sum.key_held += one.key_held;
     Object.assign(sum, {remaining: one.remaining, without_origin: one.without_origin});
     for (const [target, n] of Object.entries(one.by_target))
       sum.by_target[target] = (sum.by_target[target] || 0) + n;
@@ -178,11 +179,13 @@ function targetList(byTarget) {
 }
 
 async function confirmRedrive({project, queue}, dry, ids, to) {
-  const further = ids ? 0 : Math.max(0, dry.remaining - (to.to ? 0 : dry.without_origin));
+  const further = ids ? 0
+    : Math.max(0, dry.remaining - dry.key_held - (to.to ? 0 : dry.without_origin));
   const left = ids ? ids.length - dry.moved : 0;
   if (dry.moved === 0) {
     toast(dry.without_origin ? 'Nothing to move. These letters have no queue of origin. Name a ' +
-      'queue in the field "Put back to".' : 'Nothing to move. No such dead letter is ready.', true);
+      'queue in the field "Put back to".' : dry.key_held ? 'Nothing to move. Messages of the target ' +
+      'have the keys of these letters.' : 'Nothing to move. No such dead letter is ready.', true);
     return false;
   }
   return confirm({title: 'Put dead letters back (redrive)?', danger: false,
@@ -191,7 +194,8 @@ async function confirmRedrive({project, queue}, dry, ids, to) {
       targetList(dry.by_target),
       further ? `and then up to ${plural(further, 'further letter')}. Those that a worker holds ` +
         'stay.' : '',
-      left ? `${plural(left, 'letter')} stay. They are not ready or have no origin.` : '',
+      left ? `${plural(left, 'letter')} stay. They are not ready, have no origin, or the target ` +
+        'has a message with their key.' : '',
       'They go to the end of their queue, and their age and attempts count from 0. If the cause ' +
       'of the failure is not fixed, they come back here.']});
 }

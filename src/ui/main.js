@@ -7,6 +7,8 @@ import {queuesView} from './queues.js';
 import {queueView} from './queue.js';
 import {messageView} from './message.js';
 import {deadLettersView} from './dead_letters.js';
+import {scheduleView} from './schedule.js';
+import {schedulesView} from './schedules.js';
 import {serverView} from './server.js';
 
 const routes = {
@@ -14,6 +16,8 @@ const routes = {
   queue: {view: queueView, names: ['project', 'queue']},
   message: {view: messageView, names: ['project', 'queue', 'id']},
   dead: {view: deadLettersView, names: ['project', 'queue']},
+  schedules: {view: schedulesView, names: []},
+  schedule: {view: scheduleView, names: ['project', 'queue', 'name']},
   server: {view: serverView, names: []},
 };
 
@@ -103,7 +107,7 @@ function go({focus}) {
 // ---------------------------------------------------------------- caller and login
 
 function showCaller() {
-  const acts = caller.actions.some((a) => /:(delete|create|purge|redrive|pause|update)/.test(a));
+  const acts = caller.actions.some((a) => /:(delete|create|purge|redrive|pause|update|set)/.test(a));
   const name = caller.name && visible(caller.name);
   byId('caller').textContent = !caller.known ? ''
     : acts ? [name, caller.role].filter(Boolean).join(', ') : 'read-only';

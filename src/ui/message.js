@@ -13,7 +13,7 @@ const BYTES_PER_LINE = 16;
 
 const at = (time) => clock(Date.parse(time));
 
-function when(time) {
+export function when(time) {
   const seconds = (Date.parse(time) - Date.now() - caller.clockBehind) / 1000;
   return seconds >= 0 ? `${at(time)}, in ${duration(seconds)}` : `${at(time)}`;
 }
@@ -61,7 +61,7 @@ function hexBody(body) {
   return h('div', {id: 'message-bytes', hidden: true}, box, more);
 }
 
-function bodySection(body) {
+export function bodySection(body) {
   const panels = [textBody(body), hexBody(body)];
   const names = [['show-text', 'Text'], ['show-bytes', 'Bytes']];
   const buttons = names.map(([id, label], i) =>
@@ -90,7 +90,8 @@ function stateFacts(m) {
     m.delayed_until ? ` until ${when(m.delayed_until)}` : ''],
   holderOf(m), [m.dead_lettered_at ? 'Attempts since it came here' : 'Attempts',
     `${m.delivery_count}${most}`],
-  ['Posted', at(m.created_at)], ['Expires', when(m.expires_at)]];
+  ['Posted', at(m.created_at)], ['Expires', when(m.expires_at)],
+  m.unique ? ['Unique key', text(m.unique), m.unique_until ? ', until it is claimed' : ''] : null];
 }
 
 function events(project, m) {
@@ -120,7 +121,8 @@ async function putBack(project, queue, id) {
   const [target] = Object.keys(dry.by_target);
   if (!target)
     throw new ApiError(0, 'Not possible', dry.without_origin ? 'The message has no queue of ' +
-      'origin. Name a queue in the view of the dead letters.' : 'It is no ready dead letter.');
+      'origin. Name a queue in the view of the dead letters.' : dry.key_held
+      ? 'A message of its queue has its key.' : 'It is no ready dead letter.');
   const yes = await confirm({title: 'Put the message back (redrive)?', ok: 'Put back 1 message',
     danger: false, content: [h('p', {}, 'This moves the message ', h('strong', {}, id), ' from ',
       text(queue), ' to ', h('strong', {}, text(target)), '. Its age and attempts count from 0.')]});

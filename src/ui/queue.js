@@ -5,7 +5,9 @@ import {Chart} from './charts.js';
 import {act, actionButton, errorText, h, lead, say, section, text, update} from './dom.js';
 import {age, bytes, clock, count, duration, NONE, plural} from './format.js';
 import {MessageList, searchForm} from './messages.js';
-import {claimTooOld, deadHref, messageHref, pausedText, readyTooOld} from './queues.js';
+import {
+  claimTooOld, deadHref, messageHref, pausedText, readyTooOld, schedulesHref,
+} from './queues.js';
 
 const CLAIMS_SHOWN = 50;
 const ROWS = 100;
@@ -228,6 +230,8 @@ function actionsFor({project, queue}, state, refresh) {
   const empty = button('action-purge', 'Purge…', 'danger',
     () => purge(project, queue, state.row));
   const dead = h('a', {id: 'action-dead-letters', class: 'button'}, 'Dead letters');
+  const schedules = h('a', {id: 'action-schedules', class: 'button',
+    href: schedulesHref(project, queue), hidden: !may('schedules:get')}, 'Schedules');
   const show = (row, target) => {
     post.hidden = !may('messages:create');
     stop.hidden = !row || !may('queues:pause');
@@ -238,7 +242,7 @@ function actionsFor({project, queue}, state, refresh) {
       dead.href = deadHref(project, target);
   };
   show(null, null);
-  box.append(post, stop, empty, dead);
+  box.append(post, stop, empty, dead, schedules);
   return {element: box, show};
 }
 

@@ -18,6 +18,11 @@ export const deadHref = (project, name) =>
 export const messageHref = (project, queue, id) =>
   `#/message/${encodeURIComponent(project)}/${encodeURIComponent(queue)}/${encodeURIComponent(id)}`;
 
+export const schedulesHref = (project, queue) =>
+  `#/schedules?${new URLSearchParams({project, queue})}`;
+export const scheduleHref = (project, queue, name) =>
+  `#/schedule/${[project, queue, name].map(encodeURIComponent).join('/')}`;
+
 export function pausedText(paused) {
   const what = ['claims', 'posts'].filter((k) => paused?.[k]);
   return what.join(', ');

@@ -82,7 +82,8 @@ API_TEST_WITH(a_role_has_its_actions, api_fixture_open_access(f))
         "{'auth': true, 'name': 'eyes', 'role': 'reader', 'project': '" API_CALL_PROJECT
         "', 'all_projects': false, 'actions': ['claims:get', 'messages:get',"
         " 'messages:get_all', 'queues:get', 'queues:get_all', 'queues:stats',"
-        " 'topics:get', 'topics:get_all', 'topics:stats', 'subscription:get',"
+        " 'schedules:get', 'topics:get', 'topics:get_all', 'topics:stats', "
+        "'subscription:get',"
         " 'subscription:get_all', 'home:get', 'ping:get']}");
     f->c.headers[API_HEADER_AUTH_TOKEN] = "boss";
     ck_api(f, "GET", "/claimd/permissions", NULL, 200, NULL);

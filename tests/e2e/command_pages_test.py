@@ -62,18 +62,20 @@ class Commands(PageCase):
         self.metadata("jobs", max_claim_count=5, dead_letter_queue="jobs-dead")
         self.bash("claimd post jobs dead; claimd work jobs --max-jobs 1 -- sh -c 'exit 65'")
         blocks = examples.blocks(page("docs", "commands.md"), "bash")
-        self.assertEqual(len(blocks), 9)
+        self.assertEqual(len(blocks), 11)
         out, err = self.bash("".join(blocks))
         self.assertEqual(err, "")
-        # 13 posted to it, two claimed, one deleted, one delayed, and the dead letter is back.
+        # 13 posted to jobs, two claimed, one deleted, one delayed, and the dead letter is back.
         self.assertEqual(self.counts("jobs"), (10, 1, 2))
         self.assertEqual(self.counts("jobs-dead"), (0, 0, 0))
-        self.assertEqual(len(re.findall("^[0-9a-f]{24}$", out, re.M)), 14)
+        self.assertEqual(self.counts("reports"), (1, 0, 0))
+        self.assertEqual(len(re.findall("^[0-9a-f]{24}$", out, re.M)), 15)
         for text in ("1 message would move, 0 remain", "1 message moved, 0 remain",
                      "0 messages of jobs-dead would be deleted", "CLAIMD OK", "no database",
                      'mail: _max_claim_count=5 _dead_letter_queue="mail-dead" team="blue" ',
                      'mail: _max_claim_count=5 _dead_letter_queue="mail-dead" _default_message_ttl=86400 ',
-                     "jobs: claims paused, posts open", "jobs (paused)", "jobs: claims open, posts open"):
+                     "jobs: claims paused, posts open", "jobs (paused)", "jobs: claims open, posts open",
+                     "reports/nightly: next at ", "reports/pulse: paused", 'body          "ping"'):
             self.assertIn(text, out)
 
     def documented(self, command):
@@ -95,6 +97,9 @@ class Commands(PageCase):
         self.assertEqual([members("pause q")], self.documented("pause`, `resume"))
         self.assertEqual([members("resume q")], self.documented("pause`, `resume"))
         self.assertEqual([members("check q")], self.documented("check"))
+        self.bash("claimd schedule set q s --every 1d x")
+        self.assertEqual([members("schedule list"), members("schedule next q s")],
+                         self.documented("schedule list`, `next"))
         self.assertEqual([members("queues"), members("claims q"), members("peek q")],
                          self.documented("queues"))
 

@@ -132,6 +132,38 @@ class Post(CommandCase):
         self.fails(1, "status 422", "post", self.queue, "--key", key, "other", commands=commands)
         self.fails(2, "--key is longer than 128", "post", self.queue, "--key", "k" * 129, "x")
 
+    def test_a_unique_message_is_posted_once_until_it_is_gone(self):
+        post = ("post", self.queue, "--unique", "report-2026-11")
+        message, = self.good(*post, "x").split()
+        run = self.commands.run(*post, "y")
+        self.assertEqual((run.returncode, run.stdout, run.stderr), (
+            0, message + "\n", "claimd: a message with this key exists. Nothing was posted\n"))
+        self.assertEqual(json.loads(self.good(*post, "z", "--json")), {
+            "resources": ["/v2/queues/%s/messages/%s" % (self.queue, message)], "existing": True})
+        shown = self.good("why", self.queue, message)
+        self.assertRegex(shown, r"\nkey +report-2026-11\n")
+        self.assertNotIn("key until", shown)
+        self.assertIn("report-2026-11", self.good("peek", self.queue, "--details"))
+        claimed = ("post", self.queue, "--unique", "another-key", "--until-claimed", "w")
+        message, = self.good(*claimed).split()
+        self.assertRegex(self.good("why", self.queue, message), r"\nkey +another-key\nkey until +claimed\n")
+        self.assertEqual(self.bodies(), ["x", "w"])  # a claim
+        self.assertNotIn(message, self.good(*claimed, "--json"))
+        self.assertTrue(json.loads(self.good(*post, "v", "--json"))["existing"])
+
+    def test_a_unique_post_has_one_body_and_one_kind_of_key(self):
+        for words, text in ((("x", "--unique", "k" * 7), "--unique has 7 characters. It must have 8 to 128"),
+                            (("x", "--unique", "k" * 129), "--unique has 129 characters"),
+                            (("x", "--unique", "report;2026"), "other characters than visible ASCII, or a semicolon"),
+                            (("x", "--unique", "two words"), "other characters than visible ASCII"),
+                            (("x", "--unique", "12345678", "--key", "12345678"),
+                             "--unique and --key exclude each other"),
+                            (("x", "--until-claimed"), "--until-claimed needs --unique"),
+                            (("x", "y", "--unique", "12345678"), "--unique needs exactly one BODY"),
+                            (("-", "--unique", "12345678"), "--unique needs exactly one BODY"),
+                            (("--unique", "12345678"), "--unique needs exactly one BODY")):
+            self.fails(2, text, "post", self.queue, *words, stdin="x\n")
+
     def test_json_output_is_the_document_of_each_request(self):
         document = json.loads(self.good("post", self.queue, "x", "--json"))
         self.assertEqual(len(document["resources"]), 1)
@@ -297,10 +329,10 @@ class Views(CommandCase):
             self.assertEqual((run.returncode, run.stderr),
                              (0, "claimd: warning: careful \\u001b[1m\nclaimd: warning: twice\n"))
 
-    def failed(self, queue, **metadata):
+    def failed(self, queue, post=(), **metadata):
         """A dead letter: its id."""
         self.create(queue, _max_claim_count=1, _dead_letter_queue=queue + "-dead", **metadata)
-        message, = self.good("post", queue, '{"job": 1}').split()
+        message, = self.good("post", queue, '{"job": 1}', *post).split()
         claim = json.loads(self.good("claim", queue, "--json"))["claim"]
         self.good("release", queue, claim, "--reason", "no\x1b[1m database")
         self.fails(1, "is ready", "claim", queue)  # now it is moved
@@ -370,6 +402,14 @@ class Views(CommandCase):
             run = Commands(fake.url).run("redrive", "dead", "--yes")
         self.assertEqual(run.stdout, "0 messages moved, 10 remain, 10 of them without an origin: "
                                      "name a target with --to\n")
+
+    def test_a_redrive_says_how_many_stay_because_of_their_key(self):
+        message, dead = self.failed(self.queue, post=("--unique", "report-2026-11")), self.queue + "-dead"
+        self.good("post", self.queue, "new", "--unique", "report-2026-11")
+        self.assertEqual(self.good("redrive", dead, "--yes"),
+                         "0 messages moved, 1 remain, 1 of them because the target has a message with their key\n")
+        self.assertEqual(json.loads(self.good("redrive", dead, "--yes", "--json"))["key_held"], 1)
+        self.assertEqual(json.loads(self.good("peek", dead, "--json"))["messages"][0]["id"], message)
 
     def test_redrive_repeats_until_nothing_is_left_and_shows_a_bar(self):
         dead, _ = self.dead_letters(2500)

@@ -251,6 +251,29 @@ class Hostile(PageCase):
             self.until_text("#message-history", "onerror=window.ran=8")
             self.assert_harmless()
 
+    def test_schedules(self):
+        for i, text in enumerate((*HOSTILE, LONG)):
+            self.api("PUT", "/claimd/queues/%s/schedules/%d" % (self.queue, i),
+                     {"every": 60, "message": {"body": [text, {text: text}]}, "paused": i % 2 == 0})
+        self.api("POST", "/claimd/queues/%s/pause" % self.queue, {"posts": True})
+        self.addCleanup(self.api, "POST", "/claimd/queues/%s/pause" % self.queue, {"posts": False})
+        self.api("POST", "/claimd/clock/advance", {"seconds": 61})
+        self.open("#/schedules")
+        self.set("#filter-project", self.project)
+        self.js("document.querySelector('main form').requestSubmit()")
+        self.until(lambda: len(self.texts("#schedules tr[data-schedule]")) == len(HOSTILE) + 1,
+                   "schedules are missing")
+        self.until_text("#schedules", "Cannot post: ")
+        self.assert_harmless()
+        self.click("#schedules button.danger")
+        self.find("#confirm-ok")
+        self.assert_harmless()
+        self.click("#confirm-cancel")
+        for i in range(len(HOSTILE) + 1):
+            self.open(route("schedule", self.project, self.queue, str(i)))
+            self.until(lambda: self.text("#message-body"), "there is no body")
+            self.assert_harmless()
+
     def test_server(self):
         self.open("#/server")
         self.find("#server-facts")
@@ -275,18 +298,24 @@ class Hostile(PageCase):
     def test_routes(self):
         for hash_ in ("#/queue/%zz/x", "#/<img src=x onerror=window.ran=1>", "#javascript:window.ran=1",
                       "#/queue/p/..", "#/message/p/../x", "#/__proto__", "#/constructor",
-                      "#/queue/p/<script>", route("dead", "p", "../../v2/queues")):
+                      "#/queue/p/<script>", route("dead", "p", "../../v2/queues"), "#/schedule/p/q/..",
+                      "#/schedules?project=p&queue=..", "#/schedules?project=<script>"):
             self.open(hash_)
             self.assert_harmless()
 
 class Phone(PageCase):
     def test_a_phone_scrolls_only_down(self):
         _, claimed = page_test.furnish(self.api)
+        self.api("PUT", "/claimd/queues/jobs/schedules/" + "n" * 40,
+                 {"cron": "0 9 1 jan,apr,jul,oct mon", "timezone": "America/Argentina/Buenos_Aires",
+                  "message": {"body": 1}})
         self.size(390, 800)
         for hash_, there in (("#/queues", self.row("jobs")),
                              (route("queue", "shop", "jobs"), "#messages tr[data-message]"),
                              (route("message", "shop", "jobs", claimed[0]), "#message-body"),
                              (route("dead", "shop", "jobs-dead"), "#letters tr[data-message]"),
+                             ("#/schedules", "#schedules tr[data-schedule]"),
+                             (route("schedule", "shop", "jobs", "n" * 40), "#message-body"),
                              ("#/server", "#server-facts")):
             self.open(hash_)
             self.find(there)

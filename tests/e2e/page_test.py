@@ -340,6 +340,101 @@ class Actions(PageCase):
         self.until(lambda: [m["id"] for m in self.api.messages("jobs")] == [one], "it does not move")
 
 
+class Schedules(PageCase):
+    def setUp(self):
+        super().setUp()
+        while found := self.api("GET", "/claimd/schedules")["schedules"]:
+            for one in found:
+                self.api("DELETE", "/claimd/queues/%(queue)s/schedules/%(name)s" % one)
+        self.api("POST", "/claimd/reset")
+
+    def put(self, queue, name, **definition):
+        self.api("PUT", "/claimd/queues/%s/schedules/%s" % (queue, name),
+                 {"message": {"body": {"report": 1}}, **definition})
+
+    def show(self, queue, name):
+        return self.api("GET", "/claimd/queues/%s/schedules/%s" % (queue, name))
+
+    def advance(self, seconds):
+        self.api("POST", "/claimd/clock/advance", {"seconds": seconds})
+
+    def cell_of(self, name, column):
+        return '#schedules tr[data-schedule="%s"] [data-col=%s]' % (name, column)
+
+    def looks_right(self):
+        for theme in ("light", "dark"):
+            self.theme(theme)
+            self.assertEqual(self.axe(), [], theme)
+
+    def test_a_list(self):
+        self.put("reports", "nightly", cron="30 2 * * 1-5", timezone="Europe/Berlin")
+        self.put("mail", "pulse", every=300, paused=True)
+        self.put("reports", "often", every=60, overlap="skip")
+        self.advance(61)
+        self.open("#/schedules")  # of the only project
+        self.until_text(self.cell_of("often", "last"), "ready")
+        self.until_text(self.cell_of("often", "posted"), "1")
+        self.until_text(self.cell_of("nightly", "when"), "30 2 * * 1-5Europe/Berlin")
+        self.until_text(self.cell_of("nightly", "next"), "in ")
+        self.until_text(self.cell_of("pulse", "when"), "every 5 min")
+        self.until_text(self.cell_of("pulse", "next"), "paused")
+        self.assertEqual(self.js("return [...document.querySelectorAll('#schedules tr[data-schedule]')]"
+                                 ".map((e) => e.dataset.schedule)"), ["pulse", "nightly", "often"])
+        self.looks_right()
+        self.open(route("queue", "shop", "mail"))
+        self.click("#action-schedules")
+        self.find(self.cell_of("pulse", "name"))
+        self.assertIsNone(self.text(self.cell_of("nightly", "name")))
+
+    def test_a_schedule_that_cannot_post_says_why(self):
+        self.put("jobs", "often", every=60)
+        self.api("POST", "/claimd/queues/jobs/pause", {"posts": True})
+        self.advance(61)
+        self.open("#/schedules?project=shop")
+        self.until_text(self.cell_of("often", "next"), "Cannot post: ")
+        self.click(self.cell_of("often", "name") + " a")
+        self.until_text(".notice.bad", "claimd cannot post: ")
+        self.looks_right()
+
+    def test_one_schedule(self):
+        self.put("jobs", "often", every=60, message={"body": 9007199254740993, "ttl": 3600})
+        self.advance(61)
+        self.open(route("schedule", "shop", "jobs", "often"))
+        self.until_text(".facts", "1 posted")
+        self.until_text(".facts", "Lifetime of messages1 h")
+        self.until_text("#message-body", "9007199254740993")
+        self.assertEqual(len(self.texts("#schedule-next li")), 10)
+        self.looks_right()
+        self.open(route("schedule", "shop", "jobs", "none"))
+        self.until_text("main", "There is no schedule with this name")
+
+    def test_pause_resume_and_delete(self):
+        self.put("jobs", "often", every=600)
+        self.open("#/schedules?project=shop")
+        self.click(self.cell_of("often", "actions") + " button.pause")
+        self.confirm("often", "jobs")
+        self.until_text(self.cell_of("often", "next"), "paused")
+        self.assertTrue(self.show("jobs", "often")["paused"])
+        self.click(self.cell_of("often", "name") + " a")
+        self.until_text("#action-pause", "Resume")
+        self.click("#action-pause")
+        self.confirm("often")
+        self.until_text("#action-pause", "Pause")
+        self.assertFalse(self.show("jobs", "often")["paused"])
+        self.click("#action-delete")
+        self.confirm("often", "cannot undo")
+        self.until_text("main", "There is no schedule.")
+        self.assertEqual(self.api("GET", "/claimd/schedules")["schedules"], [])
+
+    def test_more_than_a_few_pages(self):
+        for i in range(101):
+            self.put("jobs", "s%03d" % i, every=600)
+        self.open("#/schedules?project=shop&queue=jobs")
+        self.until_text("main", "100 schedules, and there are more")
+        self.click("#schedules-more")
+        self.find(self.cell_of("s100", "name"))
+
+
 # ------------------------------------------------------------------ permissions
 
 
@@ -378,6 +473,7 @@ class Tokens(PageCase):
         super().setUpClass()
         cls.api.headers = {"Authorization": "Bearer " + cls.tokens["boss"]}
         furnish(cls.api)
+        cls.api("PUT", "/claimd/queues/jobs/schedules/daily", {"cron": "@daily", "message": {"body": 1}})
         cls.api.post("secret", 1, project="bank")
 
     @classmethod
@@ -442,13 +538,15 @@ class Tokens(PageCase):
         self.until_text("#caller", "read-only")
         for hash_, there in ((route("queue", "shop", "jobs"), "#messages tr[data-message]"),
                              (route("message", "shop", "jobs-dead", letter), "#message-body"),
-                             (route("dead", "shop", "jobs-dead"), "#letters tr[data-message]")):
+                             (route("dead", "shop", "jobs-dead"), "#letters tr[data-message]"),
+                             ("#/schedules?project=shop", "#schedules tr[data-schedule]"),
+                             (route("schedule", "shop", "jobs", "daily"), "#message-body")):
             self.js("location.hash = arguments[0]", hash_)
             self.find(there)
             for action in ("post", "pause", "purge", "delete", "release", "redrive"):
                 self.assertFalse(self.is_usable("#action-" + action), action)
             for action in ("#redrive-selected", "#redrive-all", "#delete-selected", "#delete-all",
-                           '#claims li[data-claim="%s"] button.release' % claim):
+                           '#claims li[data-claim="%s"] button.release' % claim, "#schedules td button"):
                 self.assertFalse(self.is_usable(action), action)
 
     def is_usable(self, css):

@@ -22,7 +22,7 @@ enum {
     COMMAND_UNAVAILABLE = 69 /* the server does not respond; EX_UNAVAILABLE */
 };
 
-enum { COMMAND_OPTIONS = 40, COMMAND_USAGES = 3, COMMAND_STATUSES = 4 };
+enum { COMMAND_OPTIONS = 40, COMMAND_USAGES = 6, COMMAND_STATUSES = 4 };
 
 struct command_option {
     const char *name;  /* "--limit"; NULL: the end of the list */

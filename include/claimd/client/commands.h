@@ -25,6 +25,7 @@
     X(pause, "pause QUEUE", "Pause claims from a queue, or posts to it.")                \
     X(resume, "resume QUEUE", "Resume claims and posts of a queue.")                     \
     X(redrive, "redrive QUEUE", "Move dead letters back to their queues.")               \
+    X(schedule, "schedule ACTION [QUEUE [NAME]]", "Post messages at due times.")         \
     X(top, "top", "Show queues on a full screen.")                                       \
     X(check, "check [QUEUE...]", "Check queues, for Nagios and the like.")
 
