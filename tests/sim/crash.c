@@ -453,6 +453,7 @@ restart(struct sim *sim, struct random *r, bool mended)
     drop_moments(c, c->count);
     c->acknowledged = s->recovered;
     ledger_restart(&sim->ledger);
+    add_moment(sim, s->recovered);
     sim_settle(sim, true);
     s->first_lsn = 0; /* the log may end between those changes */
     sim_find_scheduled(sim);
