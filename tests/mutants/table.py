@@ -234,7 +234,7 @@ MUTANTS = [
      [("engine/message_ops.c",
        "            seq = marker_seq(t.queue, filter->marker);",
        "            seq = marker_seq(t.queue, filter->marker) -\n"
-       "                  (MUTANT(PAGE_REPEATS) &&\n"
+       "                  (MUTANT(PAGE_REPEATS) && where->kind == STORE_QUEUE &&\n"
        "                   marker_seq(t.queue, filter->marker) > 0);")]),
     ("BATCH_IN_PART",
      "a post that runs out of memory leaves its first messages behind",
