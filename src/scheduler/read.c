@@ -73,6 +73,15 @@ correct_delay(const struct watched *w, const struct store_message *m, int64_t re
     return st == ST_CHANGED ? ST_OK : st;
 }
 
+/* A due time was refused, and the schedule waits for the next try. A longer wait is for a
+ * due time, because the schedule was replaced or resumed since. */
+static bool
+waits_for_try(const struct store_message *m, const struct schedule_progress *p,
+              int64_t now_ms)
+{
+    return p->failing_ms != 0 && m->delayed_until_ms <= now_ms + TRY_MOST_MS;
+}
+
 /* run.c reports schedules that cannot be read. ST_NO_MEMORY, statuses of the store. */
 static enum status
 check_delay(const struct watched *w, const struct store_message *m)
@@ -88,7 +97,7 @@ check_delay(const struct watched *w, const struct store_message *m)
         return ST_OK;
     reason_init(&why);
     st = loaded_read(w, m, &at, &l, &why);
-    if (st == ST_OK && !l.schedule.paused && l.progress.failing_ms == 0) {
+    if (st == ST_OK && !l.schedule.paused && !waits_for_try(m, &l.progress, at.now_ms)) {
         next_ms = schedule_next_ms(&l.schedule, &l.progress, l.zone, now_ms);
         next_ms = next_ms == RECURRENCE_NEVER ? STORE_MS_MOST : next_ms - at.ahead_ms;
         if (next_ms < m->delayed_until_ms - TOLERATED_MS ||

@@ -17,7 +17,6 @@
 
 enum {
     TRY_MS = 1000,         /* time to the second try for a due time; it doubles */
-    TRY_MOST_MS = 60000,   /* up to this */
     UNREADABLE_MS = 600000 /* time to the next look at a schedule that cannot be read */
 };
 

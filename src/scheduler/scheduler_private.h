@@ -57,6 +57,9 @@ struct watched {
     char project[];
 };
 
+/* The longest time to the next try for a due time that was refused. */
+enum { TRY_MOST_MS = 60000 };
+
 /* The time of a call. */
 struct moment {
     int64_t now_ms;   /* of the store */

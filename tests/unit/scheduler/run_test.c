@@ -10,7 +10,7 @@
 
 #define ITEM "/claimd/queues/q/schedules/n"
 
-enum { EVERY_MS = 60000 };
+enum { EVERY_MS = 60000, HOUR_MS = 3600000 };
 
 /* The scheduler of a fixture. */
 struct running {
@@ -173,7 +173,6 @@ delayed_until_ms(const struct api_fixture *f)
  * fails. */
 API_TEST(a_delay_that_cannot_be_corrected_is_corrected_in_the_next_round)
 {
-    enum { HOUR_MS = 3600000 };
     uint64_t nth = 1, reached = 0;
     struct running r;
 
@@ -197,5 +196,22 @@ API_TEST(a_delay_that_cannot_be_corrected_is_corrected_in_the_next_round)
         step(&r, f, 0);
     }
     ck_assert_uint_gt(nth, 3);
+    scheduler_close(r.scheduler);
+}
+
+API_TEST(a_delay_is_corrected_after_a_refused_schedule_was_replaced)
+{
+    struct running r;
+
+    ck_api(f, "PUT", ITEM, "{\"every\":60,\"message\":{\"body\":1}}", 201, NULL);
+    ck_api(f, "POST", "/claimd/queues/q/pause", "{\"posts\":true}", 200, NULL);
+    start(&r, f);
+    step(&r, f, EVERY_MS);
+    ck_api(f, "GET", ITEM, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"refused_count\":1,"));
+    ck_api(f, "PUT", ITEM, "{\"every\":3600,\"message\":{\"body\":1}}", 200, NULL);
+    set_wall(&r, HOUR_MS / 2);
+    step(&r, f, 0);
+    ck_assert_int_eq(delayed_until_ms(f), API_FIXTURE_START_MS + HOUR_MS / 2);
     scheduler_close(r.scheduler);
 }
