@@ -454,8 +454,9 @@ restart(struct sim *sim, struct random *r, bool mended)
     c->acknowledged = s->recovered;
     ledger_restart(&sim->ledger);
     add_moment(sim, s->recovered);
+    s->first_lsn = 0; /* the log may end between the changes of the start, and these */
     sim_settle(sim, true);
-    s->first_lsn = 0; /* the log may end between those changes */
+    s->first_lsn = 0;
     sim_find_scheduled(sim);
     if (!sim_broken(sim))
         inspect(sim);
