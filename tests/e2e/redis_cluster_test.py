@@ -9,6 +9,7 @@ Needs redis-server.
 
 import concurrent.futures
 import contextlib
+import json
 import os
 import sys
 import threading
@@ -245,6 +246,36 @@ class Replaced(RedisCase):
             self.eventually(lambda: api.health() == 200, "/readyz is 200", 6)
             self.assert_well(api)
             self.end(api.server)
+
+    def test_a_key_is_held_once_when_primaries_are_replaced(self):
+        """Two clients post the same keys by different claimd, until each has a response."""
+        keys = ["report-%02d" % i for i in range(60)]
+        killed = threading.Event()
+
+        def post_all(api):
+            for i, key in enumerate(keys):
+                if i == len(keys) // 3:
+                    killed.wait(20)
+                self.eventually(
+                    lambda key=key: api.response("POST", "q/messages", {"messages": [{"body": key}]},
+                                                 ("Claimd-Unique: " + key,)).status == 201,
+                    "%s is posted" % key, 20)
+        with Cluster(primaries=3, replicas_each=1) as cluster:
+            apis = [self.serve(cluster.url(replicas=1, **HANGING)) for _ in range(2)]
+            apis[0].fetch("PUT", "q", {}, status=201)
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                done = [pool.submit(post_all, api) for api in apis]
+                primary = cluster.primary_of("{p/q}")
+                primary.kill()
+                killed.set()
+                cluster.wait_new_primary(primary)
+                primary.start()  # a post needs a replica
+                for one in done:
+                    one.result()
+            page = json.loads(apis[0].server.fetch("GET", "/claimd/queues/q/messages?limit=100").body)
+            self.assertEqual(sorted(message["unique"] for message in page["messages"]), keys)
+            for api in apis:
+                self.end(api.server)
 
     def test_a_repeated_request_waits_for_the_replica_that_lacks_the_first(self):
         headers = ("Idempotency-Key: a-key-of-one-post",)

@@ -16,7 +16,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from on_redis import QUICK, RedisCase  # noqa: E402
+from on_redis import HANGING, QUICK, RedisCase  # noqa: E402
+from redis_nodes import Cluster  # noqa: E402
 
 
 class Schedules(RedisCase):
@@ -107,6 +108,25 @@ class Schedules(RedisCase):
         shown, times = self.end_schedule(second, "each")
         self.assertEqual(len(times), shown["posted"])
         self.assertEqual(times, list(range(times[0], times[0] + len(times))))
+
+    def test_each_due_time_posts_once_when_primaries_are_replaced(self):
+        with Cluster(primaries=3, replicas_each=1) as cluster:
+            first, second = (self.serve(cluster.url(replicas=1, **HANGING)) for _ in range(2))
+            first.fetch("PUT", "q", {}, status=201)
+            self.make(first, "each", missed="all")
+            self.await_posts(first, "each")
+            for primary in cluster.primaries():
+                primary.kill()
+                cluster.wait_new_primary(primary)
+                primary.start()
+                cluster.wait_whole()
+                self.becomes_well(second)
+                self.await_posts(second, "each")
+            shown, times = self.end_schedule(first, "each")
+            self.assertEqual(len(times), shown["posted"])
+            self.assertEqual(times, list(range(times[0], times[0] + len(times))))
+            self.end(first.server)
+            self.end(second.server)
 
 
 if __name__ == "__main__":
