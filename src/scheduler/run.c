@@ -11,6 +11,8 @@
 
 #include "claimd/base/clock.h"
 #include "claimd/base/invariant.h"
+#include "claimd/testapi/history.h"
+#include "claimd/testapi/testapi.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,6 +111,22 @@ seal_draft(struct due_run *r, struct store_draft *draft)
     return st;
 }
 
+/* A move of the test clock to the next event ends here. */
+static void
+note_post(const struct due_run *r, const struct store_id *id)
+{
+    struct testapi *testapi = r->w->scheduler->config.testapi;
+    const struct history_entry e = {
+        .at_ms = r->at.now_ms,
+        .event = HISTORY_SCHEDULE,
+        .queue = {.project = r->w->queue.project, .name = r->l.schedule.queue},
+        .count = 1,
+        .ids = store_id_bytes(id)};
+
+    if (testapi != NULL)
+        history_add(testapi_history(testapi), &e);
+}
+
 /* Posts for plan.due_ms. *target: the status is about its queue. */
 static enum status
 post_message(struct due_run *r, bool *target)
@@ -135,6 +153,8 @@ post_message(struct due_run *r, bool *target)
             st = finish_run(r, ready_ms, &post);
     }
     *target = st != ST_NOT_CLAIMED;
+    if (st == ST_OK)
+        note_post(r, &id);
     return st;
 }
 

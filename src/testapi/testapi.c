@@ -282,7 +282,7 @@ testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
     if (now_ms >= until_ms ||
         (since != UINT64_MAX &&
          (next_ms == INT64_MAX || history_last_of(testapi->history, HISTORY_CLAIM_ENDED,
-                                                  HISTORY_DEAD_LETTER) > since))) {
+                                                  HISTORY_SCHEDULE) > since))) {
         testapi->moved(testapi->moved_ctx);
         return true;
     }

@@ -104,6 +104,19 @@ class Running(Case):
         self.assertEqual(utc(shown["last"]["due"]), expected[-1])
         self.assertEqual(shown["last"]["message_state"], "ready")
 
+    def test_a_move_to_the_next_event_ends_at_a_due_time(self):
+        self.open()
+        self.put("30 2 * * *")
+        for day in (1, 2):
+            moved = self.request("POST", "/claimd/clock/advance", {"to": "next"})
+            self.assertEqual(moved["now"][11:19], "02:30:00")
+            self.assertEqual([event["event"] for event in moved["events"]], ["schedule_posted"])
+            self.assertEqual(len(self.due()), day)
+        self.request("DELETE", "/v2/queues/q", status=204)
+        # Nothing was posted, so it was no event.
+        moved = self.request("POST", "/claimd/clock/advance", {"seconds": DAY})
+        self.assertEqual(moved["events"], [])
+
     def berlin(self, ahead, expression):
         """The due times on the day of a clock change, in UTC."""
         self.open()

@@ -36,10 +36,11 @@ enum { HISTORY_MOST = 10000, HISTORY_BYTES = 4 << 20, HISTORY_IDS = 100 };
     X(DELETED, "deleted")   /* deleted without a claim, or popped */                     \
     X(SUBSCRIBED, "subscribed")                                                          \
     X(UNSUBSCRIBED, "unsubscribed")                                                      \
-    X(CLAIM_ENDED, "claim_ended") /* time causes this event and the next three */        \
+    X(CLAIM_ENDED, "claim_ended") /* time causes this event and the next four */         \
     X(DELAY_ENDED, "delay_ended")                                                        \
     X(EXPIRED, "message_expired")                                                        \
     X(DEAD_LETTER, "dead_letter_moved")                                                  \
+    X(SCHEDULE, "schedule_posted") /* besides POSTED */                                  \
     X(SERVED, "waiter_served")                                                           \
     X(REFUSED, "refused")                                                                \
     X(FAULT, "fault")                                                                    \

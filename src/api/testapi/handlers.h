@@ -45,7 +45,7 @@ enum { TESTAPI_PAGE = 100, TESTAPI_PAGE_MOST = 1000 };
 #define TESTAPI_EVENTS_OF_TIME                                                           \
     (UINT32_C(1) << HISTORY_CLAIM_ENDED | UINT32_C(1) << HISTORY_DELAY_ENDED |           \
      UINT32_C(1) << HISTORY_EXPIRED | UINT32_C(1) << HISTORY_DEAD_LETTER |               \
-     UINT32_C(1) << HISTORY_SERVED)
+     UINT32_C(1) << HISTORY_SCHEDULE | UINT32_C(1) << HISTORY_SERVED)
 
 struct testapi_page {
     struct buf *out;             /* borrowed */

@@ -642,6 +642,8 @@ holder_of(const char *key, bool existing)
 
 START_TEST(messages_hold_their_keys)
 {
+    struct store_id holder;
+
     start_with(unique, false);
     use(&r.f, "unique");
     ck_assert_status(query(&r.f, text_id(unique_claim)), ST_OK);
@@ -651,8 +653,10 @@ START_TEST(messages_hold_their_keys)
     list_ready(&r.f);
     expect_bodies("3 4");
     ck_assert(bytes_equal_str(key_of(id_of_unique), "for-good"));
-    ck_assert_str_eq(holder_of("for-good", true).text, id_of_unique);
-    get_text(holder_of("until-claimed", true).text);
+    holder = holder_of("for-good", true);
+    ck_assert_str_eq(holder.text, id_of_unique);
+    holder = holder_of("until-claimed", true);
+    get_text(holder.text);
     expect_bodies("4");
     ck_assert(first_seen()->details->unique.until_claimed);
     stop();
