@@ -149,7 +149,9 @@ is_visible(struct bytes text)
     return true;
 }
 
-enum status
+/* Checks the length and the characters of an Idempotency-Key, or of the key of a unique
+ * message. */
+static enum status
 key_check(struct context *ctx, const char *where, struct bytes text)
 {
     if (text.len < KEY_MIN || text.len > KEY_MAX)
@@ -159,6 +161,25 @@ key_check(struct context *ctx, const char *where, struct bytes text)
     if (!is_visible(text))
         return context_refuse(ctx, ST_BAD_VALUE,
                               "%s has other characters than visible ASCII", where);
+    return ST_OK;
+}
+
+enum status
+unique_key_check(struct context *ctx, const char *where, struct bytes text)
+{
+    static const char of_schedules[] = "schedule/";
+    const size_t len = sizeof(of_schedules) - 1;
+    const enum status st = key_check(ctx, where, text);
+
+    if (st != ST_OK)
+        return st;
+    if (memchr(text.data, ';', text.len) != NULL ||
+        memchr(text.data, ',', text.len) != NULL)
+        return context_refuse(ctx, ST_BAD_VALUE, "%s has a comma or a semicolon", where);
+    if (text.len >= len && memcmp(text.data, of_schedules, len) == 0)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "%s begins with schedule/, as those of schedules do",
+                              where);
     return ST_OK;
 }
 

@@ -27,9 +27,9 @@ key_is_sent(const struct context *ctx)
     return bytes_present(ctx->req->headers[API_HEADER_IDEMPOTENCY_KEY]);
 }
 
-/* Checks the length and the characters of an Idempotency-Key, or of the key of a unique
- * message. where: for the refusal. ST_BAD_VALUE with a reason. */
-enum status key_check(struct context *ctx, const char *where, struct bytes text);
+/* Checks the key of a unique message (docs/api.md 30). where: for the refusal.
+ * ST_BAD_VALUE with a reason. */
+enum status unique_key_check(struct context *ctx, const char *where, struct bytes text);
 
 /* Reads the header, and sets ctx->op.key. */
 enum status key_read(struct context *ctx);

@@ -133,7 +133,17 @@ engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 int64_t
 engine_next_ms(struct store *s)
 {
-    return atomic_load_explicit(&engine_of(s)->core.next_ms, memory_order_relaxed);
+    const struct engine *e = engine_of(s);
+    int64_t least_ms = WHEEL_NEVER;
+
+    /* core.next_ms is too late while another thread is in engine_housekeep(). */
+    for (size_t i = 0; i < e->shard_count; i++) {
+        int64_t next_ms = atomic_load(&e->shards[i].next_ms);
+
+        if (least_ms > next_ms)
+            least_ms = next_ms;
+    }
+    return least_ms;
 }
 
 /* ---------------------------------------------------------------------- metrics */

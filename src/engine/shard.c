@@ -236,7 +236,8 @@ shard_link(struct shard *sh, struct queue *q, uint64_t hash)
     q->shard = sh;
     q->checkpoint_no = sh->checkpoint.number;
     list_add_before(&sh->checkpoint_order, &q->checkpoint_link);
-    if (q->where.project.len <= STORE_METRICS_PROJECT &&
+    if (q->where.kind != STORE_SCHEDULES &&
+        q->where.project.len <= STORE_METRICS_PROJECT &&
         q->where.name.len <= STORE_METRICS_NAME)
         metrics_slots_enter(&sh->core->metrics_slots, sh, q, &q->metrics_slot);
     q->waitqueue = shard_waitqueue(sh, &q->where, hash);

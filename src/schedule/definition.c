@@ -121,8 +121,10 @@ schedule_read(struct bytes text, struct schedule *out)
     out->overlap = (enum schedule_overlap)overlap;
     out->paused = m[PAUSED].kind == SCAN_TRUE;
     out->body = m[BODY].text;
-    return out->queue.len == 0 || out->name.len == 0 ? ST_BAD_VALUE
-                                                     : read_recurrence(m, out);
+    if (out->queue.len == 0 || out->queue.len > SCHEDULE_QUEUE_MOST ||
+        out->name.len == 0 || out->name.len > SCHEDULE_NAME_MOST)
+        return ST_BAD_VALUE;
+    return read_recurrence(m, out);
 }
 
 /* ------------------------------------------------------------------ the progress */

@@ -249,11 +249,11 @@ run_due(struct watched *w, bool *more)
 static enum status
 run_project(struct watched *w)
 {
-    const bool retries = testapi_waiter_begin_retry(w->test_waiter);
     enum status st = ST_OK, read = ST_OK;
-    bool more = true;
+    bool more = true, retries;
 
-    atomic_store(&w->notified, false);
+    atomic_store(&w->notified, false); /* before a retry that a move waits for */
+    retries = testapi_waiter_begin_retry(w->test_waiter);
     if (!atomic_exchange(&w->read, true))
         read = schedules_read(w);
     if (read != ST_OK)

@@ -172,6 +172,8 @@ API_TEST(a_wrong_header_is_refused_and_changes_nothing)
                          "visible ASCII"},
         {"12345678\xc3\xa4", "the key in the header Claimd-Unique has other characters "
                              "than visible ASCII"},
+        {"schedule/q/n", "the key in the header Claimd-Unique begins with schedule/, as "
+                         "those of schedules do"},
         {KEY "," KEY,
          "the header Claimd-Unique has a comma. Send the header once, with a "
          "key without commas"},
@@ -460,6 +462,10 @@ JOBS_TEST(a_wrong_key_of_a_finish_is_refused_and_changes_nothing)
          "until is \"never\". It must be \"claimed\" or \"deleted\""},
         {"{\"key\":\"1234567\"}", "{\"body\":1}", BV,
          "the key of unique is 7 characters long. It must be 8 to 128"},
+        {"{\"key\":\"one,two;three\"}", "{\"body\":1}", BV,
+         "the key of unique has a comma or a semicolon"},
+        {"{\"key\":\"schedule/q/n\"}", "{\"body\":1}", BV,
+         "the key of unique begins with schedule/, as those of schedules do"},
         {"{\"key\":\"two words\"}", "{\"body\":1}", BV,
          "the key of unique has other characters than visible ASCII"},
         {"{\"key\":\"" KEY "\"}", "{\"body\":1},{\"body\":2}", BV,

@@ -186,6 +186,20 @@ class Running(Case):
         for name, value in (("posts", shown["posted"]), ("missed", shown["missed_count"]),
                             ("refused", shown["refused_count"]), ("skipped", 0)):
             self.assertIn("\nclaimd_schedule_%s_total %d\n" % (name, value), metrics)
+        self.assertNotIn('queue="schedules"', metrics)
+
+    def test_a_change_forgets_the_error(self):
+        self.open()
+        self.put(HOUR)
+        for change in (lambda: self.put("0 0 1 1 *", status=200),
+                       lambda: self.request("PATCH", ITEM, {"paused": True})):
+            self.put(HOUR, status=200)
+            self.request("POST", "/claimd/queues/q/pause", {"posts": True})
+            self.advance(HOUR)
+            self.assertEqual(self.show()["error"], "posts to queue q are paused")
+            change()
+            self.assertIsNone(self.show()["error"])
+            self.request("POST", "/claimd/queues/q/pause", {"posts": False})
 
     def test_a_deleted_queue_refuses_until_it_is_made_again(self):
         self.open()
@@ -333,6 +347,26 @@ class Dumps(Case):
         self.advance(240)  # twice as far as the first server
         self.assertGreaterEqual(len(self.due()), 4)
         self.assertEqual(len(set(self.due())), self.show()["posted"])
+
+    def test_a_load_refuses_what_is_no_schedule(self):
+        self.open()
+        self.put(60)
+        dump = run("dump", "--url", self.server.url)
+        self.stop()
+        self.open()
+        for old, new, why in (('"name":"n"', '"name":"%s"' % ("n" * 41), "it is not a schedule"),
+                              ('"queue":"q","name"', '"queue":"a/b","name"', "it is not a schedule"),
+                              ('"every":60', '"every":0', "it is not a schedule"),
+                              ('"name":"n"', '"name":"m"', "it is not that of the schedule")):
+            self.assertIn(old, dump.stdout)
+            self.request("POST", "/claimd/reset", status=204)
+            loaded = run("load", "--url", self.server.url, input=dump.stdout.replace(old, new))
+            self.assertEqual(loaded.returncode, 1, loaded.stderr)
+            self.assertIn(why, loaded.stderr)
+            self.request("GET", ITEM, status=404)
+        self.request("POST", "/claimd/reset", status=204)
+        loaded = run("load", "--url", self.server.url, input=dump.stdout)
+        self.assertEqual(loaded.returncode, 0, loaded.stderr)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ const struct role_word role_words[ROLE_WORDS] = {
                "topics:get topics:get_all topics:stats "
                "home:get ping:get "},
     {"producer", " messages:create queues:get queues:get_all queues:stats queues:create "
-                 "schedules:get "
                  "topics:get topics:get_all topics:stats topics:create "
                  "home:get ping:get "},
     {"worker",

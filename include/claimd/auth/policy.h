@@ -47,7 +47,7 @@ enum { TOKEN_NAME_MAX = 64 }; /* of a token, or of a line of certificates */
     X(QUEUES_PURGE, "queues:purge", O | A)                                               \
     X(QUEUES_PAUSE, "queues:pause", O | A)                                               \
     X(QUEUES_SHARE, "queues:share", A)                                                   \
-    X(SCHEDULES_GET, "schedules:get", R | P | W | O | A)                                 \
+    X(SCHEDULES_GET, "schedules:get", R | W | O | A)                                     \
     X(SCHEDULES_SET, "schedules:set", O | A)                                             \
     X(TOPICS_GET, "topics:get", R | P | W | O | A)                                       \
     X(TOPICS_GET_ALL, "topics:get_all", R | P | W | O | A)                               \

@@ -23,6 +23,7 @@
 
 enum {
     SCHEDULE_NAME_MOST = 40,
+    SCHEDULE_QUEUE_MOST = 64,
     SCHEDULE_KEY_CAP = 128, /* of schedule_key() and schedule_message_key(), with a NUL */
     SCHEDULE_ERROR_MOST = 200,
     SCHEDULE_MISSED_MOST = 1000,  /* due times that are counted, or posted one by one */
@@ -73,7 +74,7 @@ struct schedule_progress {
 /* Appends the definition. */
 void schedule_write(struct buf *out, const struct schedule *s);
 
-/* Reads it. Texts point into `text`. ST_BAD_VALUE. */
+/* Reads it. Texts point into `text`. ST_BAD_VALUE: also texts that are too long. */
 enum status schedule_read(struct bytes text, struct schedule *out);
 
 /* Writes the progress, at most STORE_REASON_MAX bytes. ST_NO_MEMORY. */

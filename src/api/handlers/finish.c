@@ -269,7 +269,7 @@ read_unique(struct decoded_finish *f, const struct json_scan_value *value, size_
                               "have one",
                               count);
     *out = unique;
-    return key_check(ctx, "the key of unique", unique->key);
+    return unique_key_check(ctx, "the key of unique", unique->key);
 }
 
 /* Reads {"queue": ..., "messages": [...], "unique": ...}. */

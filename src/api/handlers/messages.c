@@ -273,7 +273,7 @@ read_unique(struct context *ctx, size_t count, struct store_unique *out)
     if (ctx->queue.kind == STORE_TOPIC)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "messages of topics cannot have the header Claimd-Unique");
-    return key_check(ctx, "the key in the header Claimd-Unique", out->key);
+    return unique_key_check(ctx, "the key in the header Claimd-Unique", out->key);
 }
 
 /* POST .../messages */

@@ -215,6 +215,7 @@ write_schedule(struct context *ctx, const struct found *f, size_t count)
     const struct schedule *s = &f->schedule;
     const struct schedule_progress *p = &f->progress;
     enum status st;
+    bool fails;
 
     buf_byte(out, '{');
     json_write_text(out, "name", s->name);
@@ -235,8 +236,9 @@ write_schedule(struct context *ctx, const struct found *f, size_t count)
     json_write_u64(out, "missed_count", p->missed);
     json_write_u64(out, "skipped_count", p->skipped);
     json_write_u64(out, "refused_count", p->refused);
-    json_write_text_or_null(out, "error",
-                            p->error[0] == '\0' ? BYTES_NONE : bytes_str(p->error));
+    /* A pause, or other due times, end the tries for a due time before. */
+    fails = p->error[0] != '\0' && p->failing_ms > s->from_ms && !s->paused;
+    json_write_text_or_null(out, "error", fails ? bytes_str(p->error) : BYTES_NONE);
     buf_byte(out, '}');
     return st;
 }

@@ -6,6 +6,7 @@
 #include "api/wire/subscription.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
+#include "claimd/schedule/definition.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -510,6 +511,28 @@ read_details(struct record_reader *r, struct bytes text, const struct store_deta
     return ST_OK;
 }
 
+/* Checks that a message in a queue of schedules is a schedule, under its own key. */
+static enum status
+check_schedule(struct record_reader *r, const struct store_message_record *m)
+{
+    const struct bytes key = m->details == NULL ? BYTES_NONE : m->details->unique.key;
+    char text[SCHEDULE_KEY_CAP];
+    struct schedule_progress progress;
+    struct schedule s;
+
+    if (m->details != NULL &&
+        schedule_progress_read(m->details->reason, &progress) != ST_OK)
+        return refuse_member(r, of_details, "reason", "it is not that of a schedule");
+    if (store_is_sealed(m->body))
+        return ST_OK;
+    if (schedule_read(m->body, &s) != ST_OK || caller_queue_name(s.queue) != ST_OK)
+        return refuse_member(r, of_message, "body", "it is not a schedule");
+    if (!bytes_equal(key, schedule_key(text, s.queue, s.name)))
+        return refuse_member(r, of_details, "unique",
+                             "it is not that of the schedule, QUEUE/NAME");
+    return ST_OK;
+}
+
 static enum status
 read_message(struct record_reader *r, struct bytes text, struct record_line *line)
 {
@@ -539,6 +562,8 @@ read_message(struct record_reader *r, struct bytes text, struct record_line *lin
         st = read_checksum(r, m.checksum, out->body, &out->checksum);
     if (st == ST_OK && !json_left_out(&m.details))
         st = read_details(r, m.details.text, &out->details);
+    if (st == ST_OK && line->where.kind == STORE_SCHEDULES)
+        st = check_schedule(r, out);
     return st == ST_OK && claimed ? read_claim(r, m.claim.text, &line->claim, &out->claim)
                                   : st;
 }
