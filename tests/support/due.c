@@ -42,3 +42,11 @@ due_text(int64_t utc)
         (void)strftime(out.text, sizeof(out.text), "%Y-%m-%d %H:%M:%S", &tm);
     return out;
 }
+
+void
+ck_due(int64_t utc, const char *expected)
+{
+    const struct due_text text = due_text(utc);
+
+    ck_assert_str_eq(text.text, expected);
+}

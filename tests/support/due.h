@@ -21,4 +21,7 @@ struct due_text {
 };
 struct due_text due_text(int64_t utc);
 
+/* Checks that the text for a UTC second is this one. */
+void ck_due(int64_t utc, const char *expected);
+
 #endif
