@@ -4,6 +4,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
 #include "claimd/ds/hashmap.h"
+#include "claimd/schedule/definition.h"
 
 #include <nettle/sha2.h>
 
@@ -167,8 +168,6 @@ key_check(struct context *ctx, const char *where, struct bytes text)
 enum status
 unique_key_check(struct context *ctx, const char *where, struct bytes text)
 {
-    static const char of_schedules[] = "schedule/";
-    const size_t len = sizeof(of_schedules) - 1;
     const enum status st = key_check(ctx, where, text);
 
     if (st != ST_OK)
@@ -176,10 +175,10 @@ unique_key_check(struct context *ctx, const char *where, struct bytes text)
     if (memchr(text.data, ';', text.len) != NULL ||
         memchr(text.data, ',', text.len) != NULL)
         return context_refuse(ctx, ST_BAD_VALUE, "%s has a comma or a semicolon", where);
-    if (text.len >= len && memcmp(text.data, of_schedules, len) == 0)
-        return context_refuse(ctx, ST_BAD_VALUE,
-                              "%s begins with schedule/, as those of schedules do",
-                              where);
+    if (bytes_begin_with(text, bytes_str(SCHEDULE_KEYS)))
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "%s begins with " SCHEDULE_KEYS ", as those of schedules do", where);
     return ST_OK;
 }
 

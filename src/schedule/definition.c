@@ -224,7 +224,7 @@ schedule_message_key(char to[SCHEDULE_KEY_CAP], const struct schedule *s, int64_
 
     if (s->overlap == SCHEDULE_OVERLAP_POST)
         (void)snprintf(due, sizeof(due), "/%" PRId64, due_ms / 1000);
-    len = snprintf(to, SCHEDULE_KEY_CAP, "schedule/%.*s/%.*s%s", (int)s->queue.len,
+    len = snprintf(to, SCHEDULE_KEY_CAP, SCHEDULE_KEYS "%.*s/%.*s%s", (int)s->queue.len,
                    s->queue.data, (int)s->name.len, s->name.data, due);
     ENSURE(len > 0 && len < SCHEDULE_KEY_CAP);
     return bytes_of(to, (size_t)len);

@@ -15,6 +15,12 @@ enum {
 
 /* ------------------------------------------------------------------ one schedule */
 
+int64_t
+store_time(const struct moment *at, int64_t wall_ms)
+{
+    return wall_ms == RECURRENCE_NEVER ? STORE_MS_MOST : wall_ms - at->ahead_ms;
+}
+
 enum status
 loaded_read(const struct watched *w, const struct store_message *m,
             const struct moment *at, struct loaded *out, struct reason *why)
@@ -98,8 +104,8 @@ check_delay(const struct watched *w, const struct store_message *m)
     reason_init(&why);
     st = loaded_read(w, m, &at, &l, &why);
     if (st == ST_OK && !l.schedule.paused && !waits_for_try(m, &l.progress, at.now_ms)) {
-        next_ms = schedule_next_ms(&l.schedule, &l.progress, l.zone, now_ms);
-        next_ms = next_ms == RECURRENCE_NEVER ? STORE_MS_MOST : next_ms - at.ahead_ms;
+        next_ms =
+            store_time(&at, schedule_next_ms(&l.schedule, &l.progress, l.zone, now_ms));
         if (next_ms < m->delayed_until_ms - TOLERATED_MS ||
             next_ms > m->delayed_until_ms + TOLERATED_MS)
             st = correct_delay(w, m, next_ms);

@@ -33,13 +33,6 @@ struct due_run {
     struct buf reason, sealed;
 };
 
-/* The time of the store at which the wall clock shows this time. */
-static int64_t
-store_time(const struct moment *at, int64_t wall_ms)
-{
-    return wall_ms == RECURRENCE_NEVER ? STORE_MS_MOST : wall_ms - at->ahead_ms;
-}
-
 static void
 count(struct due_run *r, enum scheduler_counter which, uint64_t by)
 {

@@ -76,6 +76,10 @@ struct loaded {
 
 struct moment scheduler_now(const struct scheduler *s);
 
+/* The time of the store at which the wall clock shows this one. RECURRENCE_NEVER: the
+ * last. */
+int64_t store_time(const struct moment *at, int64_t wall_ms);
+
 /* Reads a schedule. After a failure *why says what is wrong with it; free it in any case.
  * ST_BAD_VALUE, ST_NO_MEMORY, statuses of zones_get() and of open_body(). */
 enum status loaded_read(const struct watched *w, const struct store_message *m,

@@ -17,6 +17,7 @@
 #include "claimd/store/types.h"
 
 #define SCHEDULES_NAME "schedules" /* of the queue of schedules of each project */
+#define SCHEDULE_KEYS  "schedule/" /* begins each key of schedule_message_key() */
 
 /* The TTL of a schedule: it stays until it is deleted. Seconds, a hundred years. */
 #define SCHEDULE_TTL_S (INT64_C(36525) * SECONDS_OF_DAY)

@@ -6,7 +6,7 @@
  * (claimd/schedule/definition.h), delayed until its next due time. The thread waits for
  * such messages as a worker does. It claims those that are due, and one finish posts the
  * message and releases the schedule until the time after that. So a due time posts once,
- * whatever crashes, and however many claimd share a store.
+ * also over crashes, and if several claimd share a store.
  *
  *   Cost     an idle scheduler sleeps. Once an hour, and when the wall clock was set, it
  *            reads all schedules, a page at a time
