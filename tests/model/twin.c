@@ -76,9 +76,9 @@ twin_queue_update(struct store *s, struct store_op *op, const struct store_queue
 {
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
-    (void)op; /* queues do not expire */
     if (q == NULL)
         return ST_NOT_FOUND;
+    twin_forget(twin_of(s), q, op->now_ms); /* due claims end with the old settings */
     if (q->version != version)
         return ST_CHANGED;
     twin_set_metadata(twin_of(s), q, metadata);
