@@ -84,7 +84,8 @@ static enum status
 check_client(struct context *ctx)
 {
     struct bytes text = ctx->req->headers[API_HEADER_CLIENT_ID];
-    bool required = ctx->version->headers_required || has_flag(ctx, ROUTE_CLIENT);
+    bool required = ctx->limits->require_headers &&
+                    (ctx->version->headers_required || has_flag(ctx, ROUTE_CLIENT));
     enum status st;
 
     if (!required && !bytes_present(text))
@@ -358,6 +359,18 @@ check_same_project(struct context *ctx)
         received(ctx->path_project).text, received(header).text);
 }
 
+/* The project of a request that names none; absent: it must name one. */
+static struct bytes
+usual_project(const struct context *ctx)
+{
+    if (!ctx->version->headers_required)
+        return bytes_str("");
+    if (ctx->limits->require_headers || ctx->is_signed || ctx->config->access != NULL ||
+        requires_stub_token(ctx))
+        return BYTES_NONE;
+    return bytes_str("default");
+}
+
 static enum status
 check_project(struct context *ctx)
 {
@@ -372,9 +385,10 @@ check_project(struct context *ctx)
         return check_token_project(ctx);
     if (!bytes_present(project) && has_flag(ctx, ROUTE_ANY_PROJECT) && !ctx->is_signed)
         return ST_OK; /* ctx->queue.project is absent */
-    if (!bytes_present(project) && !ctx->version->headers_required) {
-        ctx->queue.project = bytes_str(""); /* the project with the empty name */
-        return ST_OK;
+    if (!bytes_present(project)) {
+        ctx->queue.project = usual_project(ctx);
+        if (bytes_present(ctx->queue.project))
+            return ST_OK;
     }
     ctx->queue.project = project;
     return caller_project(project, bytes_present(ctx->queue.name));
@@ -387,7 +401,7 @@ check_request(struct context *ctx)
 
     if (st == ST_OK)
         st = check_token(ctx);
-    if (st == ST_OK)
+    if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM))
         st = caller_content_type(ctx->req->headers[API_HEADER_CONTENT_TYPE],
                                  ctx->req->body.len > 0 || ctx->req->body_too_large);
     if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM) &&

@@ -383,5 +383,4 @@ const struct command client_check = {
                                    "queue does not exist, or the arguments are wrong."},
     .other_statuses = no_other_statuses,
     .misuse = LEVEL_UNKNOWN,
-    .any_project = true,
     .run = run_check};

@@ -27,7 +27,8 @@ static const struct command_option common_options[] = {
      "URL of the server: http://HOST:PORT, https://HOST:PORT or unix:PATH, perhaps with "
      "the path of a reverse proxy (https://HOST/mq). Default: CLAIMD_URL, else "
      "http://127.0.0.1:8888"},
-    {"--project", "P", "Project of the queues. Default: CLAIMD_PROJECT"},
+    {"--project", "P",
+     "Project of the queues. Default: CLAIMD_PROJECT, else that of the server"},
     {"--token-file", "FILE", "File with a token. Default: CLAIMD_TOKEN_FILE"},
     {"--ca", "FILE",
      "File with the certificates that sign the one of the server. Default: those of the "
@@ -48,16 +49,9 @@ static int
 open_client(struct command_args *args)
 {
     struct client *c = mem_calloc(args->mem, 1, sizeof(*c));
-    int status;
 
     args->context = c;
-    if (c == NULL)
-        return command_no_memory();
-    status = client_open(c, args);
-    if (status == COMMAND_GOOD && c->project == NULL && !args->command->any_project)
-        status = command_misused(
-            args->name, "no project is named. Use --project or set CLAIMD_PROJECT");
-    return status;
+    return c == NULL ? command_no_memory() : client_open(c, args);
 }
 
 static void

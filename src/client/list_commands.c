@@ -108,7 +108,6 @@ const struct command client_queues = {
                  "Print the table every two seconds, until you press Ctrl-C."}},
     .example = "claimd queues --watch --sort ready",
     .most = 0,
-    .any_project = true,
     .run = run_queues};
 
 /* ------------------------------------------------------------------ claims */

@@ -370,5 +370,4 @@ const struct command client_top = {
                 {"--interval", "TIME", "Time between two requests. Default: 1s"}},
     .example = "claimd top --project demo",
     .most = 0,
-    .any_project = true,
     .run = run_top};

@@ -229,6 +229,11 @@ const struct option options[] = {
         "such limit."),
 #undef GROUP
 #define GROUP "API"
+    LIMIT_FLAG(
+        require_headers,
+        "Refuse requests without Client-ID or X-Project-ID, as Zaqar does. "
+        "Otherwise Client-ID is optional. A request without X-Project-ID belongs "
+        "to the project of its token, or with auth = none to the project default."),
     ROW(0, OPTION_FLAG, "client_id_uuid_safe", limits.client_id_strict, 0, 0,
         "off|strict", "off|strict", CONTRACT, NULL,
         "Form of the header Client-ID. strict accepts UUIDs only. off accepts any text."),

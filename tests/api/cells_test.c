@@ -129,6 +129,8 @@ static const struct place places[] = {
     {"/claimd/queues/q/claims/none/finish", {NO, NO, "claims:update"}},
     {"/claimd/queues/q/redrive", {NO, NO, "messages:redrive"}},
     {"/claimd/queues/q/pause", {NO, NO, "queues:pause"}},
+    {"/claimd/queues/q/raw", {NO, NO, "messages:create"}},
+    {"/claimd/queues/q/raw/claims", {NO, NO, "claims:create"}},
     {"/claimd/schedules", {"schedules:get"}},
     {"/claimd/queues/q/schedules", {"schedules:get"}},
     {"/claimd/queues/q/schedules/none",
@@ -224,9 +226,10 @@ enum outcome { ALLOWED, UNAUTHORIZED, FORBIDDEN, NO_PROJECT, TWO_PROJECTS, UNAVA
 
 struct walk {
     struct api_fixture f;
-    bool policy;      /* the policy is policy_text */
-    bool metrics;     /* no token is needed for them */
-    bool unavailable; /* Keystone does not respond */
+    bool has_usual_project; /* a request without a project has one */
+    bool policy;            /* the policy is policy_text */
+    bool metrics;           /* no token is needed for them */
+    bool unavailable;       /* Keystone does not respond */
     size_t cells, seen[UNAVAILABLE + 1];
     struct store_totals before; /* since the last allowed request */
 };
@@ -313,8 +316,10 @@ judge_project(const struct credential *shown, const char *named)
 /* In version 1 a request without a project is for the one without a name, but one with an
  * invalid name is not. */
 static bool
-lacks_project(const struct cell *c)
+lacks_project(const struct walk *w, const struct cell *c)
 {
+    if (w->has_usual_project && c->naming->header == NULL)
+        return false;
     return named_project(c->naming) == NULL &&
            (strncmp(c->place->path, "/v1/", 4) != 0 || c->naming->header != NULL);
 }
@@ -341,7 +346,7 @@ judge(const struct walk *w, const struct cell *c, const char *action)
         return FORBIDDEN;
     if (o == ALLOWED && action != NULL && !any_of(w, c->shown->roles, action, NULL))
         return FORBIDDEN;
-    return is_everywhere(c->shown) && lacks_project(c) ? NO_PROJECT : o;
+    return is_everywhere(c->shown) && lacks_project(w, c) ? NO_PROJECT : o;
 }
 
 static bool
@@ -371,7 +376,7 @@ expected(const struct walk *w, const struct cell *c)
         is_of_all(c->place)) /* OPTIONS, and methods that do not exist */
         action = ALL;
     if (action == NULL ? !project : strcmp(action, OPEN) == 0) /* public */
-        return project && lacks_project(c) ? NO_PROJECT : ALLOWED;
+        return project && lacks_project(w, c) ? NO_PROJECT : ALLOWED;
     if (w->metrics && action != NULL && strncmp(action, ALL, strlen(ALL)) == 0)
         return ALLOWED;
     if (w->unavailable && c->shown->token != NULL)
@@ -920,7 +925,7 @@ static const struct credential without_tokens[] = {
 LOOP_TEST(without_tokens_everything_is_allowed, COUNT(without_tokens))
 {
     struct api_limits limits = api_limits_default;
-    struct walk w = {.cells = 0};
+    struct walk w = {.has_usual_project = true};
 
     limits.admin_mode = true;
     limits.ui = true;
@@ -1034,6 +1039,7 @@ START_TEST(without_a_list_of_users_a_request_needs_no_token)
     struct walk w;
 
     open_stub(&w, NULL);
+    w.has_usual_project = true;
     expect_patches(&w);
     try_everywhere(&w, &without_tokens[0]);
     check_walk(&w, 2000, false);

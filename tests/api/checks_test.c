@@ -21,7 +21,7 @@ ck_header(struct api_fixture *f, enum api_header header, const char *value,
 
 TEST_CASE("headers");
 
-API_TEST(a_client_id_is_a_uuid_in_any_spelling)
+LIMITED_TEST(a_client_id_is_a_uuid_in_any_spelling, limits.require_headers = true)
 {
     static const struct {
         const char *value;
@@ -46,7 +46,8 @@ API_TEST(a_client_id_is_a_uuid_in_any_spelling)
                       cases[i].title);
 }
 
-API_TEST(v1_needs_a_client_id_only_to_post_and_to_list_messages)
+LIMITED_TEST(v1_needs_a_client_id_only_to_post_and_to_list_messages,
+             limits.require_headers = true)
 {
     ck_header(f, CLIENT, NULL, "POST", "/v1/queues/q/messages", 400,
               "Missing header value");
@@ -70,7 +71,7 @@ START_TEST(a_project_is_required_and_any_text_of_256_characters)
     memset(long_one, 'p', sizeof(long_one) - 1);
     long_one[sizeof(long_one) - 1] = '\0';
 
-    api_fixture_open(&f);
+    api_open_changed(&f, limits.require_headers = true);
     ck_header(&f, PROJECT, NULL, "GET", "/v2/queues", 400, "Project-Id Missing");
     ck_header(&f, PROJECT, NULL, "GET", "/v1.1/ping", 400, "Project-Id Missing");
     ck_header(&f, PROJECT, NULL, "GET", "/v1/queues", 204, NULL);
@@ -140,7 +141,7 @@ API_TEST(form_data_is_refused_if_there_is_a_body)
 TEST_CASE("order");
 
 /* Everything is wrong; each mended, the next check speaks. */
-API_TEST(checks_come_in_the_order_of_the_contract)
+LIMITED_TEST(checks_come_in_the_order_of_the_contract, limits.require_headers = true)
 {
     const char *bad = "/v2/queues/a%20b/messages?limit=x";
 
@@ -182,6 +183,54 @@ API_TEST(a_body_that_was_not_kept_is_refused_after_the_other_checks)
     ck_api(f, "PATCH", "/v2/queues/q", NULL, 400, "Invalid request body");
     f->c.headers[API_HEADER_CONTENT_TYPE] = "application/x-www-form-urlencoded";
     ck_api(f, "PUT", "/v2/queues/q", NULL, 400, "Invalid Content-Type");
+}
+
+TEST_CASE("requests without headers");
+
+API_TEST(without_authentication_neither_header_is_needed)
+{
+    static const char *const targets[] = {"/v2/queues", "/v1.1/queues", "/v2/ping",
+                                          "/claimd/queues/q/schedules"};
+
+    f->c.headers[PROJECT] = "default";
+    ck_api(f, "PUT", "/v2/queues/q", NULL, 201, NULL);
+    f->c.headers[CLIENT] = f->c.headers[PROJECT] = NULL;
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+        ck_assert_int_lt(api_call(&f->c, "GET", targets[i], NULL), 300);
+    ck_api(f, "GET", "/v2/queues/q", NULL, 200, NULL); /* of the project default */
+    ck_api(f, "GET", "/v1/queues/q", NULL, 404, NULL); /* of the project "" */
+    f->c.headers[PROJECT] = "";
+    ck_api(f, "GET", "/v2/queues", NULL, 400, "Empty project header not allowed");
+}
+
+API_TEST(a_client_without_an_id_lists_what_others_without_one_posted)
+{
+    static const char body[] = "{\"messages\": [{\"body\": 1}]}";
+
+    f->c.headers[CLIENT] = NULL;
+    ck_api(f, "POST", "/v2/queues/q/messages", body, 201, NULL);
+    ck_api(f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":1"));
+    f->c.headers[CLIENT] = API_CALL_CLIENT;
+    ck_api(f, "POST", "/v2/queues/p/messages", body, 201, NULL);
+    ck_api(f, "GET", "/v2/queues/p/messages", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"messages\":[]"));
+}
+
+API_TEST_WITH(a_token_for_one_project_needs_neither_header, api_fixture_open_access(f))
+{
+    static const char *const lines[] = {"one worker red 2099-01-01T00:00:00Z",
+                                        "two worker red,blue 2099-01-01T00:00:00Z",
+                                        "all admin * 2099-01-01T00:00:00Z"};
+
+    api_allow(f, lines, sizeof(lines) / sizeof(lines[0]));
+    f->c.headers[CLIENT] = f->c.headers[PROJECT] = NULL;
+    ck_header(f, API_HEADER_AUTH_TOKEN, "one", "GET", "/v2/queues", 200, NULL);
+    ck_header(f, API_HEADER_AUTH_TOKEN, "two", "GET", "/v2/queues", 400,
+              "Project-Id Missing");
+    ck_header(f, API_HEADER_AUTH_TOKEN, "all", "GET", "/v2/queues", 400,
+              "Project-Id Missing");
+    ck_header(f, API_HEADER_AUTH_TOKEN, NULL, "GET", "/v2/queues", 401, "Unauthorized");
 }
 
 TEST_CASE("client ids");

@@ -144,6 +144,7 @@ START_TEST(disabled_features_are_not_described)
     api_fixture_close(&f);
 
     limits.enable_v1 = limits.enable_v1_1 = false;
+    limits.require_headers = true;
     limits.admin_mode = true;
     limits.ui = true;
     api_fixture_open_with(&f, &limits);

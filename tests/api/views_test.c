@@ -329,7 +329,7 @@ API_TEST(bad_parameters_are_refused)
     };
 
     ck_api_rows(f, rows);
-    f->c.headers[API_HEADER_CLIENT_ID] = NULL;
+    f->c.headers[API_HEADER_CLIENT_ID] = "x";
     ck_api(f, "GET", "/claimd/queues", NULL, 400, NULL);
 }
 

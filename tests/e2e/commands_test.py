@@ -676,13 +676,13 @@ class Arguments(CommandCase):
                             (("nonsense",), "nonsense is not an option")):
             self.fails(2, text, *words)
 
-    def test_a_project_is_required(self):
-        commands = Commands(self.server.url, project=None)
-        self.fails(2, "no project is named. Use --project or set CLAIMD_PROJECT", "post", self.queue,
-                   "x", commands=commands)
-        run = commands.run("post", self.queue, "x", "--project", "p")
-        self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual(self.bodies(), ["x"])
+    def test_a_command_without_a_project_uses_that_of_the_server(self):
+        for options in ((), ("--project", "default")):
+            commands = Commands(self.server.url, project=None)
+            run = commands.run("post", self.queue, "x", *options)
+            self.assertEqual(run.returncode, 0, run.stderr)
+        run = commands.run("peek", self.queue, "--json", "--project", "default")
+        self.assertEqual(run.stdout.count('"body"'), 2, run.stdout)
 
     def test_a_version_in_the_url_is_refused_and_named(self):
         for path, text in (("/v2", "has the version v2 of the API. Leave it out: write %s\n" % self.server.url),

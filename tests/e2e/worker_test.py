@@ -27,7 +27,6 @@ from receiver import Receiver  # noqa: E402
 
 PROJECT = "demo"
 QUEUE = "/v2/queues/mail"
-PRODUCER = "3381af92-2b9e-11e3-b191-71861300734c"
 SHORT = ("--min-claim-ttl", "1", "--access-log")
 
 
@@ -126,10 +125,10 @@ class Case(unittest.TestCase):
 class OnItsWay(Case):
     """A real server, and a worker that is a process of its own."""
 
-    def fetch(self, server, method, path, document=None):
+    def fetch(self, server, method, path, document=None, project=PROJECT):
         connection = server.connect_http()
         connection.request(method, path, None if document is None else json.dumps(document),
-                           {"Client-ID": PRODUCER, "X-Project-ID": PROJECT})
+                           {"X-Project-ID": project} if project else {})
         response = connection.getresponse()
         text = response.read()
         connection.close()
@@ -184,11 +183,20 @@ class OnItsWay(Case):
     def test_the_claim_of_the_page_that_would_wait_takes_what_is_there(self):
         with Listening() as server:
             self.post(server, {"job": 1})
-            lines = printed("sh", 3)
+            lines = printed("sh", 4)
             claimed = examples.run_bash(server, lines, env=environment())
             self.assertEqual(examples.seen_statuses(claimed), examples.expected_statuses(lines),
                              claimed.stdout)
             self.assertEqual(self.counts(server), (0, 1))
+
+    def test_a_worker_of_three_lines_deletes_the_message_that_it_prints(self):
+        with Listening() as server, tempfile.TemporaryDirectory() as folder:
+            run = subprocess.run(["bash", "-c", examples.at(server, printed("sh"))], cwd=folder,
+                                 capture_output=True, text=True, timeout=60, check=True)
+            self.assertIn("any text", run.stdout)
+            _, listed = self.fetch(server, "GET", "/v2/default/queues/texts/messages?include_claimed=true",
+                                   project=None)
+            self.assertEqual(listed["messages"], [])
 
     def test_a_worker_that_waits_for_messages_stops_at_once(self):
         with Listening() as server:
@@ -239,7 +247,7 @@ class OnItsWay(Case):
             self.assertEqual(self.counts(server), (0, 0))
             message, = self.fetch(server, "GET", "/v2/queues/mail-dead/messages?echo=true")[1]["messages"]
             self.assertEqual(message["ttl"], 1209600)
-            listed = self.run_commands(server, printed("sh", 2).partition("\n")[0])
+            listed = self.run_commands(server, printed("sh", 3).partition("\n")[0])
             self.assertIn('"poison"', listed)
             self.assertRegex(listed, r"AttributeError: .* mail ")
             self.post(server, {"job": 3})
@@ -248,7 +256,7 @@ class OnItsWay(Case):
 
     def test_settings_of_a_queue_that_exists_are_set_by_the_command_of_the_page(self):
         create = printed("bash").partition("# Two jobs")[0]
-        change, show = printed("bash", 1), printed("sh", 1)
+        change, show = printed("bash", 1), printed("sh", 2)
         with Listening() as server:
             self.post(server, {"job": 1})
             self.run_commands(server, create, 1, (
@@ -268,7 +276,7 @@ class OnItsWay(Case):
             claim = claimed["href"].partition("claim_id=")[2]
             self.fetch(server, "POST", "/claimd/queues/mail/claims/%s/finish" % claim,
                        {"dead_letter": [claimed["id"]]})
-            self.assertIn("1 message moved, 0 remain", self.run_commands(server, printed("sh", 2)))
+            self.assertIn("1 message moved, 0 remain", self.run_commands(server, printed("sh", 3)))
             self.assertEqual(self.counts(server), (1, 0))
 
     def test_the_page_shows_the_jobs_that_wait_for_another_attempt(self):
@@ -278,7 +286,7 @@ class OnItsWay(Case):
             claim = claimed["href"].partition("claim_id=")[2]
             self.fetch(server, "POST", "/claimd/queues/mail/claims/%s/finish" % claim,
                        {"release": [{"id": claimed["id"], "delay": 60, "reason": "no route"}]})
-            self.assertRegex(self.run_commands(server, printed("sh")), " delayed .* no route ")
+            self.assertRegex(self.run_commands(server, printed("sh", 1)), " delayed .* no route ")
 
     # Claims of 12 s are renewed after 4: a test may be late by 8 s, and only then.
 

@@ -56,6 +56,7 @@ struct api_limits {
 #define API_LIMIT_MEMBER(name, value) int64_t name;
     API_LIMIT_LIST(API_LIMIT_MEMBER)
 #undef API_LIMIT_MEMBER
+    bool require_headers;      /* refuse requests without Client-ID or X-Project-ID */
     bool client_id_strict;     /* client_id_uuid_safe = strict */
     unsigned subscriber_types; /* a bit an enum subscriber_type */
     bool message_delete_with_claim_id;

@@ -70,7 +70,6 @@ struct command {
     const char *needs;   /* the required ones, in words: "a directory" */
     const char *actions; /* values of the first argument: "new list"; NULL: any */
     int misuse;          /* exit status if it cannot run; 0: the usual ones */
-    bool any_project;    /* claimd-client: runs without a project */
     bool repeats;        /* takes an option several times; `values` has the last one */
 
     /* Another program has all the rest; NULL: `run` or `start` implements it. */

@@ -47,10 +47,17 @@ claimed_form(const struct context *ctx, struct message_form *out)
     return st;
 }
 
+/* A claim that a request wants. */
+struct wanted_claim {
+    struct decoded_terms said;
+    bool raw; /* the response is the body of the only message */
+};
+
 /* The parts of the response to a claim, reserved before the store is called. */
 struct claimed {
     struct message_form form;
     char *location; /* path of the queue's claims, with space for an id behind it */
+    char *message;  /* raw: path of the queue's messages, with space for both ids */
     char *number;   /* claim_number_reserve() */
 };
 
@@ -67,8 +74,18 @@ claim_number_add(struct context *ctx, char *text, uint64_t number)
     response_add_header(ctx, "Claim-Number", text);
 }
 
+/* The path with which a worker deletes its message. */
+static void
+add_message_path(struct context *ctx, char *path, const struct store_message *m)
+{
+    strcat(path, m->id.text);
+    strcat(path, "?claim_id=");
+    strcat(path, m->claim_id.text);
+    response_add_header(ctx, "Content-Location", path);
+}
+
 static enum status
-write_claimed(struct context *ctx, struct claimed *claimed,
+write_claimed(struct context *ctx, struct claimed *claimed, bool raw,
               const struct store_batch *batch)
 {
     size_t len = strlen(claimed->location);
@@ -80,6 +97,10 @@ write_claimed(struct context *ctx, struct claimed *claimed,
     response_add_header(ctx, "Location", claimed->location);
     claim_number_add(ctx, claimed->number, batch->claim_number);
     key_mark_repeated(ctx);
+    if (raw) {
+        add_message_path(ctx, claimed->message, &batch->messages[0]);
+        return raw_write(ctx, batch->messages[0].body);
+    }
     write_messages(ctx, &claimed->form, batch);
     return response_json(ctx, 201);
 }
@@ -116,9 +137,10 @@ read_claim(struct context *ctx, struct decoded_terms *out)
 /* Claims messages of the context's queue, the request's i-th. *made: it wrote the
  * response. */
 static enum status
-claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool *made)
+claim_one(struct context *ctx, size_t i, const struct wanted_claim *wanted, bool *made)
 {
-    static const char no_id[STORE_ID_CAP] = {0};
+    static const char no_id[STORE_ID_CAP] = {0}, no_ids[3 * STORE_ID_CAP] = {0};
+    const struct decoded_terms *said = &wanted->said;
     struct store_batch batch = STORE_BATCH_INIT;
     struct claimed claimed = {
         .location = context_path(ctx, "/claims/", bytes_of(no_id, sizeof(no_id))),
@@ -126,7 +148,11 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
     enum status st = claimed_form(ctx, &claimed.form);
 
     *made = false;
-    if (st != ST_OK || claimed.location == NULL || claimed.number == NULL)
+    if (wanted->raw)
+        claimed.message =
+            context_path(ctx, "/messages/", bytes_of(no_ids, sizeof(no_ids)));
+    if (st != ST_OK || claimed.location == NULL || claimed.number == NULL ||
+        (wanted->raw && claimed.message == NULL))
         return ST_NO_MEMORY;
     ctx->op.waiter = wait_waiter(ctx, i);
     st = deliver_messages(ctx, &claimed.form, deliver_claimed, &said->terms, said->limit,
@@ -134,7 +160,7 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
     ctx->op.waiter = NULL;
     if (st == ST_OK && batch.claim_id.text[0] != '\0') {
         *made = true;
-        st = write_claimed(ctx, &claimed, &batch);
+        st = write_claimed(ctx, &claimed, wanted->raw, &batch);
     }
     store_batch_release(&batch);
     return st;
@@ -143,7 +169,7 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
 /* Claims messages of the first queue that has any, or waits. */
 static enum status
 claim_first(struct context *ctx, const struct bytes *names, size_t count,
-            const struct decoded_terms *said)
+            const struct wanted_claim *wanted)
 {
     enum status st = key_begin(ctx);
     bool queued = true, paused = false;
@@ -154,7 +180,7 @@ claim_first(struct context *ctx, const struct bytes *names, size_t count,
         bool made;
 
         ctx->queue.name = names[i];
-        st = claim_one(ctx, i, said, &made);
+        st = claim_one(ctx, i, wanted, &made);
         if (st != ST_OK || made)
             return st;
         queued = queued && ctx->op.waits;
@@ -172,10 +198,21 @@ enum status
 handle_claim_create(struct context *ctx)
 {
     const struct bytes name = ctx->queue.name;
-    struct decoded_terms said;
-    enum status st = read_claim(ctx, &said);
+    struct wanted_claim wanted = {.raw = false};
+    enum status st = read_claim(ctx, &wanted.said);
 
-    return st == ST_OK ? claim_first(ctx, &name, 1, &said) : st;
+    return st == ST_OK ? claim_first(ctx, &name, 1, &wanted) : st;
+}
+
+enum status
+claim_raw(struct context *ctx)
+{
+    const struct bytes name = ctx->queue.name;
+    struct wanted_claim wanted = {.raw = true};
+    enum status st = read_claim(ctx, &wanted.said);
+
+    wanted.said.limit = 1;
+    return st == ST_OK ? claim_first(ctx, &name, 1, &wanted) : st;
 }
 
 enum { ANY_QUEUES_MAX = 32 }; /* queues of a request */
@@ -222,7 +259,7 @@ read_queues(struct context *ctx, struct bytes **names, size_t *count)
 enum status
 handle_claim_any(struct context *ctx)
 {
-    struct decoded_terms said;
+    struct wanted_claim wanted = {.raw = false};
     struct bytes *names;
     size_t count;
     enum status st = read_queues(ctx, &names, &count);
@@ -231,11 +268,11 @@ handle_claim_any(struct context *ctx)
         st = context_refuse(ctx, ST_BAD_VALUE,
                             "the header Idempotency-Key can be used only with one queue");
     if (st == ST_OK)
-        st = read_claim(ctx, &said);
+        st = read_claim(ctx, &wanted.said);
     if (st != ST_OK)
         return st;
     st = context_set_base(ctx, version_v2.base, BYTES_NONE);
-    return st == ST_OK ? claim_first(ctx, names, count, &said) : st;
+    return st == ST_OK ? claim_first(ctx, names, count, &wanted) : st;
 }
 
 static enum status

@@ -72,6 +72,13 @@ enum status post_checksums(struct context *ctx, const struct decoded_post *post,
  * ST_NO_KEY, explained; ST_NO_MEMORY. */
 enum status post_encrypt(struct context *ctx, struct store_post *post);
 
+/* Checks that a body is not too large for any queue, and that the server accepts posts.
+ * ST_TOO_LARGE, ST_UNAVAILABLE, explained. */
+enum status post_check(struct context *ctx);
+
+/* Posts drafts to the queue of the context, and writes the response. */
+enum status post_decoded(struct context *ctx, const struct decoded_post *decoded);
+
 /* Warns of unknown members of messages. */
 void
 post_warn(struct context *ctx, enum post_form form, const struct unknown_names *unknown);
@@ -101,6 +108,17 @@ handler_fn handle_claim_release;
  * header. */
 char *claim_number_reserve(struct context *ctx);
 void claim_number_add(struct context *ctx, char *text, uint64_t number);
+
+/* Claims one message, and writes its body by raw_write(). */
+enum status claim_raw(struct context *ctx);
+
+/* raw.c */
+handler_fn handle_raw_post;
+handler_fn handle_raw_claim;
+
+/* Writes the body of a message as text or as JSON, with status 201. The space is
+ * reserved: it is not longer than the body. */
+enum status raw_write(struct context *ctx, struct bytes body);
 
 /* subscriptions.c */
 handler_fn handle_subscription_list;

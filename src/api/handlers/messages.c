@@ -276,47 +276,44 @@ read_unique(struct context *ctx, size_t count, struct store_unique *out)
     return unique_key_check(ctx, "the key in the header Claimd-Unique", out->key);
 }
 
-/* POST .../messages */
+/* Refuses a body that is too large for any queue, and all posts in maintenance. */
 enum status
-handle_message_post(struct context *ctx)
+post_check(struct context *ctx)
 {
-    const struct request *req = ctx->req;
-    const struct version *v = ctx->version;
-    struct decoded_post decoded;
-    struct store_post post;
-    const struct store_checksum *checksums;
-    struct store_unique unique;
-    const bool is_unique = bytes_present(req->headers[API_HEADER_UNIQUE]);
-    struct posted posted;
     enum status st = context_body_within(ctx, ctx->limits->max_messages_post_size,
                                          "max_messages_post_size");
 
-    if (st != ST_OK)
-        return st;
-    if (atomic_load_explicit(&ctx->config->condition->closed, memory_order_relaxed))
-        return context_refuse(ctx, ST_UNAVAILABLE,
-                              "the server is in maintenance and accepts no posts");
-    st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, ctx->why);
-    if (st != ST_OK) { /* the limit of the queue has priority */
-        const int64_t max = post_limit(ctx);
+    if (st == ST_OK &&
+        atomic_load_explicit(&ctx->config->condition->closed, memory_order_relaxed))
+        st = context_refuse(ctx, ST_UNAVAILABLE,
+                            "the server is in maintenance and accepts no posts");
+    return st;
+}
 
-        return req->body.len > (size_t)max ? refuse_size(ctx, max) : st;
-    }
-    post_warn(ctx, v->post, &decoded.unknown);
-    st = posted_reserve(ctx, decoded.count, &posted);
+enum status
+post_decoded(struct context *ctx, const struct decoded_post *decoded)
+{
+    const struct version *v = ctx->version;
+    struct store_post post;
+    const struct store_checksum *checksums;
+    struct store_unique unique;
+    const bool is_unique = bytes_present(ctx->req->headers[API_HEADER_UNIQUE]);
+    struct posted posted;
+    enum status st = posted_reserve(ctx, decoded->count, &posted);
+
     if (st == ST_OK && is_unique)
-        st = read_unique(ctx, decoded.count, &unique);
+        st = read_unique(ctx, decoded->count, &unique);
     if (st == ST_OK)
         st = key_begin(ctx);
     if (st == ST_OK)
-        st = post_checksums(ctx, &decoded, &checksums);
+        st = post_checksums(ctx, decoded, &checksums);
     if (st != ST_OK)
         return st;
     post = (struct store_post){
-        .drafts = decoded.drafts,
-        .count = decoded.count,
+        .drafts = decoded->drafts,
+        .count = decoded->count,
         .client = ctx->client,
-        .request_bytes = v->queue_settings ? req->body.len : 0,
+        .request_bytes = v->queue_settings ? ctx->req->body.len : 0,
         .create_queue = v->posts_make_queue,
         .checksums = checksums,
         .unique = is_unique ? &unique : NULL,
@@ -339,10 +336,31 @@ handle_message_post(struct context *ctx)
                               "%zu bytes, and each message needs up to %d bytes besides "
                               "its body. Post them "
                               "in several requests",
-                              decoded.count, ctx->op.log_most, STORE_LOG_EACH);
+                              decoded->count, ctx->op.log_most, STORE_LOG_EACH);
     if (st == ST_NOT_FOUND)
         return context_refuse_queue(ctx);
     return st == ST_OK ? posted_write(ctx, &posted) : st;
+}
+
+/* POST .../messages */
+enum status
+handle_message_post(struct context *ctx)
+{
+    const struct request *req = ctx->req;
+    const struct version *v = ctx->version;
+    struct decoded_post decoded;
+    enum status st = post_check(ctx);
+
+    if (st != ST_OK)
+        return st;
+    st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, ctx->why);
+    if (st != ST_OK) { /* the limit of the queue has priority */
+        const int64_t max = post_limit(ctx);
+
+        return req->body.len > (size_t)max ? refuse_size(ctx, max) : st;
+    }
+    post_warn(ctx, v->post, &decoded.unknown);
+    return post_decoded(ctx, &decoded);
 }
 
 /* ------------------------------------------------------------------ list */
@@ -373,7 +391,7 @@ read_listing(struct context *ctx, struct message_listing *out)
         out->parameters.parameters[3] =
             (struct parameter){"include_delayed", .flag = &f->include_delayed};
     st = context_read_listing(ctx, &out->parameters);
-    f->hide_client = !out->echo;
+    f->hide_client = !out->echo && ctx->client != 0;
     return st;
 }
 

@@ -440,7 +440,11 @@ handle_openapi(struct context *ctx)
             {"tokens", .holds = tokens},
             {"guarded", .holds = required}, /* requests about all projects need a token */
             {"optional_token", .holds = identity && !required},
-            {"optional_project", .holds = tokens || limits->enable_v1},
+            {"headers", .holds = limits->require_headers},
+            {"optional_client", .holds = limits->enable_v1 || !limits->require_headers},
+            {"project", .holds = limits->require_headers && !tokens},
+            {"optional_project",
+             .holds = tokens || limits->enable_v1 || !limits->require_headers},
             {"keys", .holds = limits->idempotency_window > 0},
             {"limited", .holds = any},
             {"limited_queues", .holds = queues},

@@ -25,8 +25,9 @@ import replay  # noqa: E402
 from daemon import Daemon  # noqa: E402
 from redis_nodes import Node  # noqa: E402
 
-# As in Zaqar, a dead letter keeps its TTL, and a delay is at most 15 minutes (docs/differences.md).
-ZAQAR = ["--dead-letter-ttl=0", "--max-message-delay=900"]
+# As in Zaqar, a dead letter keeps its TTL, a delay is at most 15 minutes, and requests need their
+# headers (docs/differences.md).
+ZAQAR = ["--dead-letter-ttl=0", "--max-message-delay=900", "--require-headers=true"]
 
 # A requirement of a transcript -> the options of a server that has it.
 OPTIONS = {
