@@ -417,7 +417,6 @@ check_request(struct context *ctx)
         st = context_check_name(ctx, ctx->queue.name);
     if (st == ST_BAD_QUEUE_NAME && ctx->queue.kind == STORE_TOPIC)
         st = ST_BAD_TOPIC_NAME;
-    ctx->op.client = ctx->req->headers[API_HEADER_CLIENT_ID];
     if (st != ST_OK || ctx->progress->admitted || !bytes_present(ctx->queue.project))
         return st;
     st = quotas_admit(ctx->api->quotas, ctx->queue.project, context_real_ms(ctx),

@@ -1,7 +1,7 @@
 #include "claimd/base/address_block.h"
+#include "claimd/base/invariant.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -46,6 +46,16 @@ address_read(struct bytes text, unsigned char out[ADDRESS_BYTES], unsigned *bits
     address_map_ipv4(&four, out);
     *bits = 32;
     return true;
+}
+
+void
+address_write(const unsigned char address[ADDRESS_BYTES], char out[INET6_ADDRSTRLEN])
+{
+    const bool ipv4 = address_is_ipv4(address);
+
+    ENSURE(inet_ntop(ipv4 ? AF_INET : AF_INET6,
+                     address + (ipv4 ? ADDRESS_MAPPED_BITS / 8 : 0), out,
+                     INET6_ADDRSTRLEN) != NULL);
 }
 
 bool

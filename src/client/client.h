@@ -34,6 +34,7 @@ struct client {
     struct web_client web;
     const char *project; /* NULL: none was named */
     char client_id[64];
+    char worker[41]; /* host and process, for Claimd-Worker */
     char *token;     /* owned; NULL: none */
     long timeout_ms; /* for each request, besides its long polling */
     bool json;       /* the output is for programs */

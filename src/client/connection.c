@@ -12,6 +12,7 @@
 #include "claimd/base/server_url.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,22 @@ find_setting(const char *given, const char *option, const char *variable)
                                 variable};
 }
 
+/* Makes the name of this process. The host loses its end if both do not fit. */
+static void
+name_worker(struct client *c)
+{
+    char host[HOST_NAME_MAX + 1] = "", pid[16];
+    int len = snprintf(pid, sizeof(pid), " %ld", (long)getpid());
+
+    if (gethostname(host, sizeof(host) - 1) != 0)
+        host[0] = '\0';
+    for (char *at = host; *at != '\0'; at++)
+        if (*at < '!' || *at > '~')
+            *at = '?';
+    (void)snprintf(c->worker, sizeof(c->worker), "%.*s%s",
+                   (int)sizeof(c->worker) - 1 - len, host, pid);
+}
+
 int
 client_open(struct client *c, const struct command_args *args)
 {
@@ -128,6 +145,7 @@ client_open(struct client *c, const struct command_args *args)
         (void)snprintf(c->client_id, sizeof(c->client_id), "%s", id.value);
     else
         uid_text(c->client_id);
+    name_worker(c);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
         return command_no_memory();
     if (given[CLIENT_TIMEOUT] != NULL &&
@@ -193,6 +211,7 @@ bool
 client_add_headers(const struct client *c, const char *project, struct curl_slist **list)
 {
     return client_add_header(list, "Client-ID: %s", c->client_id) &&
+           client_add_header(list, "Claimd-Worker: %s", c->worker) &&
            client_add_header(list, "Expect:") &&
            (project == NULL ||
             client_add_header(list, "X-Project-ID%s%s", project[0] == '\0' ? ";" : ": ",

@@ -117,7 +117,7 @@ run_claims(const struct command_args *args)
 {
     static const struct table_column columns[] = {
         {"claim", false, false, false, TABLE_MEMBER, "id"},
-        {"client", false, true, false, TABLE_MEMBER, "client"},
+        {"worker", false, true, false, TABLE_WORKER, ""},
         {"number", true, false, true, TABLE_MEMBER, "number"},
         {"messages", true, false, false, TABLE_MEMBER, "messages"},
         {"age", true, false, false, TABLE_TIME, "age"},
@@ -156,8 +156,10 @@ static const struct table_column message_columns[] = {
     {"deliveries", true, false, true, TABLE_MEMBER, "details.delivery_count"},
     {"body", false, true, false, TABLE_JSON, "body"},
     {"last reason", false, true, false, TABLE_MEMBER, "details.last_reason"},
-    {"last client", false, true, true, TABLE_MEMBER, "details.last_client"},
+    {"last worker", false, true, true, TABLE_WORKER, "details.last_"},
     {"origin", false, true, true, TABLE_MEMBER, "details.origin_queue"},
+    {"cause", false, true, true, TABLE_MEMBER, "details.cause"},
+    {"attempts", true, false, true, TABLE_MEMBER, "details.attempts"},
     {"key", false, true, true, TABLE_MEMBER, "details.unique"},
     {"expires", false, false, true, TABLE_MEMBER, "details.expires_at"}};
 
@@ -215,16 +217,31 @@ const struct command client_peek = {
 
 /* ------------------------------------------------------------------ why */
 
+/* A line with what is known of a worker; with `unknown` if nothing is (NULL: no line). */
+static void
+add_worker_line(struct buf *out, const char *label, const json_t *object,
+                const char *prefix, const char *unknown)
+{
+    struct buf text;
+
+    buf_init(&text, out->mem);
+    worker_write(&text, object, prefix);
+    if (text.len > 0)
+        buf_byte(&text, '\0');
+    fact_write(out, label, text.len > 0 && !text.failed ? text.data : unknown);
+    buf_fini(&text);
+}
+
 static void
 add_claim_lines(struct buf *out, const json_t *claim)
 {
-    const char *id = member_text(claim, "id"), *client = member_text(claim, "client");
+    const char *id = member_text(claim, "id");
     const json_t *number = json_object_get(claim, "number");
 
     if (!json_is_object(claim))
         return;
     fact_write(out, "claim", id == NULL ? "" : id);
-    fact_write(out, "client", client == NULL ? "unknown since a restart" : client);
+    add_worker_line(out, "worker", claim, "", "unknown since a restart");
     if (json_is_integer(number))
         buf_printf(out, "%-13s %lld\n", "number", (long long)json_integer_value(number));
     fact_write(out, "lease ends", member_text(claim, "ends_at"));
@@ -237,13 +254,14 @@ why_write(struct buf *out, const json_t *m)
                                              {"expires", "expires_at"},
                                              {"delayed until", "delayed_until"},
                                              {"last reason", "last_reason"},
-                                             {"last client", "last_client"},
                                              {"released", "last_released_at"},
                                              {"origin", "origin_queue"},
                                              {"dead since", "dead_lettered_at"},
+                                             {"cause", "cause"},
                                              {"key", "unique"},
                                              {"key until", "unique_until"}};
     const int64_t most = member_number(m, "max_claim_count");
+    const int64_t attempts = member_number(m, "attempts");
     const json_t *next = json_object_get(m, "next");
 
     if (m == NULL)
@@ -257,6 +275,9 @@ why_write(struct buf *out, const json_t *m)
     buf_byte(out, '\n');
     for (size_t i = 0; i < COUNT_OF(members); i++)
         fact_write(out, members[i][0], member_text(m, members[i][1]));
+    if (attempts > 0)
+        buf_printf(out, "%-13s %lld\n", "attempts", (long long)attempts);
+    add_worker_line(out, "last worker", m, "last_", NULL);
     fact_write(out, "next", member_text(next, "text"));
     fact_write(out, "at", member_text(next, "at"));
 }

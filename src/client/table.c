@@ -84,6 +84,51 @@ add_queue_name(struct table *t, const json_t *name, const json_t *paused)
     buf_fini(&text);
 }
 
+/* The text of a member of an object; absent: there is none. */
+static struct bytes
+part_of(const json_t *object, const char *prefix, const char *name)
+{
+    char path[32];
+    const json_t *value;
+
+    (void)snprintf(path, sizeof(path), "%s%s", prefix, name);
+    value = json_object_get(object, path);
+    return json_is_string(value)
+               ? bytes_of(json_string_value(value), json_string_length(value))
+               : BYTES_NONE;
+}
+
+void
+worker_write(struct buf *out, const json_t *object, const char *prefix)
+{
+    const struct bytes worker = part_of(object, prefix, "worker");
+    const struct bytes name =
+        bytes_present(worker) ? worker : part_of(object, prefix, "client");
+    const struct bytes address = part_of(object, prefix, "address");
+    const bool both = bytes_present(name) && bytes_present(address);
+
+    buf_bytes(out, name);
+    buf_str(out, both ? " (" : "");
+    buf_bytes(out, address);
+    buf_str(out, both ? ")" : "");
+}
+
+static void
+add_worker(struct table *t, const json_t *object, const char *member)
+{
+    const char *dot = strchr(member, '.');
+    struct buf text;
+
+    buf_init(&text, t->text.mem);
+    worker_write(&text,
+                 dot == NULL ? object
+                             : json_object_getn(object, member, (size_t)(dot - member)),
+                 dot == NULL ? member : dot + 1);
+    t->text.failed |= text.failed;
+    table_text(t, buf_view(&text));
+    buf_fini(&text);
+}
+
 /* The member of a path such as "details.state". NULL: there is none. */
 static const json_t *
 member_of(const json_t *object, const char *path)
@@ -127,6 +172,8 @@ table_row(struct table *t, const json_t *object, struct bytes given)
 
         if (c->form == TABLE_GIVEN)
             table_text(t, given);
+        else if (c->form == TABLE_WORKER)
+            add_worker(t, object, c->member);
         else if (c->form == TABLE_QUEUE && json_is_string(value))
             add_queue_name(t, value, json_object_get(object, "paused"));
         else

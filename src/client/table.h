@@ -25,6 +25,7 @@ enum table_form {
     TABLE_TIME,   /* a number of seconds as a time */
     TABLE_RATE,   /* a number with one decimal */
     TABLE_QUEUE,  /* the name of a queue, and what of it is paused */
+    TABLE_WORKER, /* worker_write(), of the members behind `member` */
     TABLE_GIVEN   /* the text that the caller gives */
 };
 
@@ -36,6 +37,10 @@ struct table_column {
     enum table_form form;
     const char *member; /* of an object: "age", "details.state"; NULL: none */
 };
+
+/* Writes what is known of a worker, "web3 4711 (10.0.0.7)", of members such as
+ * "last_worker", "last_client" and "last_address" of an object, with "last_". */
+void worker_write(struct buf *out, const json_t *object, const char *prefix);
 
 struct table {
     const struct table_column *columns; /* borrowed */

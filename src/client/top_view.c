@@ -279,7 +279,7 @@ put_history(struct top *t, int row, const char *name, bool is_rate)
 
 static const struct table_column claim_columns[] = {
     {"claim", false, true, false, TABLE_MEMBER, "id"},
-    {"client", false, true, true, TABLE_MEMBER, "client"},
+    {"worker", false, true, true, TABLE_WORKER, ""},
     {"messages", true, false, true, TABLE_MEMBER, "messages"},
     {"age", true, false, true, TABLE_TIME, "age"},
     {"ends in", true, false, true, TABLE_TIME, "ttl_left"}};

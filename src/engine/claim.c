@@ -14,6 +14,29 @@ claim_new(struct mem *mem, size_t count)
     return c;
 }
 
+void
+claim_set_client(struct mem *mem, struct claim *c, struct bytes client)
+{
+    char *copy;
+
+    ENSURE(client.len <= STORE_CLIENT_MAX);
+    if (client.len == 0 || bytes_equal(client, claim_client(c)))
+        return;
+    copy = mem_alloc(mem, client.len);
+    if (copy == NULL)
+        return;
+    mem_free(mem, c->client);
+    c->client = memcpy(copy, client.data, client.len);
+    c->client_len = (uint8_t)client.len;
+}
+
+static void
+free_claim(struct mem *mem, struct claim *c)
+{
+    mem_free(mem, c->client);
+    mem_free(mem, c);
+}
+
 size_t
 claim_nodes(const struct queue *q)
 {
@@ -70,7 +93,7 @@ claim_end(struct shard *sh, struct claim *c)
     wheel_disarm(sh->claim_wheel, &c->due);
     backlog_remove_claim(c->backlog, &sh->pool, ident_claim_number(claim_ident(c)));
     seqmap_pool_trim(&sh->pool);
-    mem_free(sh->core->mem, c);
+    free_claim(sh->core->mem, c);
 }
 
 void
@@ -88,15 +111,17 @@ claim_replace(struct shard *sh, struct claim *c, struct claim *fresh)
                             .id_high = c->id_high,
                             .count = c->count,
                             .capacity = fresh->capacity,
-                            .held = c->held};
-    claim_set_client(fresh, bytes_of(c->client, c->client_len));
+                            .held = c->held,
+                            .client_len = c->client_len,
+                            .client = c->client};
+    c->client = NULL;
     memcpy(fresh->seqs, c->seqs, c->count * sizeof(c->seqs[0]));
     for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
         m->claim = fresh;
     wheel_disarm(sh->claim_wheel, &c->due);
     backlog_remove_claim(c->backlog, &sh->pool, number);
     backlog_add_claim(c->backlog, &sh->pool, number, fresh);
-    mem_free(sh->core->mem, c);
+    free_claim(sh->core->mem, c);
 }
 
 void

@@ -26,8 +26,8 @@ struct claim {
     bool marked : 1;    /* by the operation under way, see claims_mark() */
     bool over : 1;      /* its end was logged, and its dead letters move next */
     uint8_t client_len; /* 0: not known, as after a restart */
-    char client[STORE_CLIENT_CAP]; /* Client-ID that created or last renewed it */
-    uint64_t seqs[];               /* ascending */
+    char *client;       /* owned: the client that created or last renewed it */
+    uint64_t seqs[];    /* ascending */
 };
 
 static inline struct ident
@@ -39,15 +39,14 @@ claim_ident(const struct claim *c)
 /* Makes a claim with capacity for `count` messages. NULL without memory. */
 struct claim *claim_new(struct mem *mem, size_t count);
 
-/* Notes the client that creates or renews the claim. Absent: it stays. */
-static inline void
-claim_set_client(struct claim *c, struct bytes client)
+/* Notes the client that creates or renews the claim. Absent, or without memory: it stays
+ * as it is. */
+void claim_set_client(struct mem *mem, struct claim *c, struct bytes client);
+
+static inline struct bytes
+claim_client(const struct claim *c)
 {
-    if (!bytes_present(client))
-        return;
-    c->client_len =
-        (uint8_t)(client.len < sizeof(c->client) ? client.len : sizeof(c->client));
-    memcpy(c->client, client.data, c->client_len);
+    return bytes_of(c->client, c->client_len);
 }
 
 /* Nodes of the shard's pool that the next claim of q takes at most. */

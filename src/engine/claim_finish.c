@@ -474,7 +474,11 @@ reserve_move(struct finish *f, struct move_seals *seals)
     for (size_t i = 0; i < f->request->count; i++)
         if (f->items[i].message != NULL &&
             f->items[i].action == STORE_FINISH_DEAD_LETTER &&
-            !move_add(move, f->items[i].message, f->items[i].request->reason))
+            !move_add(move, f->items[i].message,
+                      f->items[i].request->action == STORE_FINISH_RELEASE
+                          ? STORE_CAUSE_ATTEMPTS
+                          : STORE_CAUSE_WORKER,
+                      f->items[i].request->reason))
             return ST_TOO_LARGE;
     return move_reserve(move, seals);
 }

@@ -118,7 +118,7 @@ deliver_messages(struct txn *t, const struct store_terms *own, size_t count,
 
     build->claim = NULL; /* the shard owns it now */
     lease_start(t, c, &terms);
-    claim_set_client(c, t->op->client);
+    claim_set_client(t->engine->core.mem, c, t->op->client);
     id = ident_claim(&t->shard->entropy, ++q->last_claim);
     claim_enter(t->shard, c, q->backlog, id, t->now_ms);
     metrics_count(&t->shard->metrics, STORE_COUNT_CLAIMS, 1);
@@ -407,7 +407,7 @@ claim_commit_renewal(struct txn *t, struct claim *c, const struct store_terms *o
     for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
         if (message_live(m, t->now_ms))
             extend_message(t, m, &terms);
-    claim_set_client(c, t->op->client);
+    claim_set_client(t->engine->core.mem, c, t->op->client);
     metrics_count(&t->shard->metrics, STORE_COUNT_RENEWALS, 1);
     if (has_log(&t->engine->core))
         changelog_claim(t->queue, STORE_CHANGE_RENEW, c, t->now_ms);

@@ -111,7 +111,7 @@ collect_dead_letters(const struct queue *q, uint64_t seq, struct move *move)
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
         if (m == NULL || seq > unloaded || !is_exhausted(q, m) ||
-            !move_add(move, m, BYTES_NONE))
+            !move_add(move, m, STORE_CAUSE_ATTEMPTS, BYTES_NONE))
             return;
     }
 }
@@ -240,7 +240,7 @@ move_letters_of(struct claim *c, struct shard *target, struct move_seals *seals,
     if (st != ST_OK)
         return st;
     for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
-        if (dies_with_claim(c, m) && !move_add(&move, m, BYTES_NONE))
+        if (dies_with_claim(c, m) && !move_add(&move, m, STORE_CAUSE_EXPIRED, BYTES_NONE))
             break;
     st = move_execute(&move, seals);
     if (st != ST_OK)

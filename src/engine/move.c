@@ -66,7 +66,8 @@ log_capacity(const struct core *core)
 }
 
 bool
-move_add(struct move *move, struct message *m, struct bytes reason)
+move_add(struct move *move, struct message *m, enum store_cause cause,
+         struct bytes reason)
 {
     const size_t most = queue_settings(move->target)->encrypt ? SEAL_BYTES : MOVE_BYTES;
     const size_t logged = logged_bytes(move, m);
@@ -79,7 +80,7 @@ move_add(struct move *move, struct message *m, struct bytes reason)
     move->logged += logged;
     move->messages[move->count] = m;
     move->numbers[move->count] = m->seq;
-    move->all[move->count++] = (struct moving){.reason = reason};
+    move->all[move->count++] = (struct moving){.reason = reason, .cause = cause};
     move->bytes += m->body_len;
     return true;
 }
@@ -205,10 +206,16 @@ prepare_message(struct move *move, size_t i, size_t *bytes, size_t *keys)
     if (move->back) {
         view.origin = BYTES_NONE;
         view.dead_lettered_ms = 0;
+        view.cause = STORE_CAUSE_UNKNOWN;
+        view.attempts = 0;
     } else {
         if (view.origin.len == 0)
             view.origin = move->from->queue->where.name;
+        if (view.client.len == 0 && m->claim != NULL)
+            view.client = claim_client(m->claim);
         view.dead_lettered_ms = move->from->now_ms;
+        view.cause = one->cause;
+        view.attempts = m->claim_count;
     }
     if (m->extra == NULL) {
         one->extra = mem_alloc(mem, sizeof(*one->extra));

@@ -41,7 +41,8 @@ move_seals_init(struct move_seals *seals)
 
 /* The new parts of a message that moves. */
 struct moving {
-    struct bytes reason;     /* of the worker that dead-letters it; absent: none */
+    struct bytes reason; /* of the worker that dead-letters it; absent: none */
+    enum store_cause cause;
     struct extra *extra;     /* owned, as are the next two; NULL: it has one */
     struct details *details; /* its details in the target */
     struct message *sealed;  /* moves instead; NULL: none */
@@ -76,8 +77,10 @@ enum status move_begin(struct move *move);
 /* The same to a queue that exists when the move commits. Cannot fail. */
 void move_begin_to(struct move *move, struct queue *target);
 
-/* Adds a message of the source. False: the move has enough messages or bytes. */
-bool move_add(struct move *move, struct message *m, struct bytes reason);
+/* Adds a message of the source. `cause` and `reason` are of a dead letter. False: the
+ * move has enough messages or bytes. */
+bool move_add(struct move *move, struct message *m, enum store_cause cause,
+              struct bytes reason);
 
 /*
  * Does everything that can fail. Unless it is whole, the move may lose messages at its

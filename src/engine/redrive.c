@@ -127,7 +127,7 @@ collect_letters(const struct redrive *r, struct move *move, struct store_redrive
             continue;
         }
         if (!bytes_equal(target, r->pair.where.name) ||
-            (move != NULL && !move_add(move, m, BYTES_NONE)))
+            (move != NULL && !move_add(move, m, STORE_CAUSE_UNKNOWN, BYTES_NONE)))
             break;
         out->moved++;
     }

@@ -132,6 +132,7 @@ struct conn {
     struct certificate *certificate; /* of the client, owned; NULL: none was sent */
     union peer peer;
     socklen_t peer_len;
+    char address[INET6_ADDRSTRLEN]; /* of the peer, without its port; empty: none */
     struct mhd_conn mhd;
 };
 

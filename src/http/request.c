@@ -36,6 +36,19 @@ refuse_request(struct worker *w, struct conn *c, enum refusal which)
     return mhd_refuse(w->conns.mhd, c, which, true);
 }
 
+/* The address of the client, also behind a proxy; absent: not known. */
+static struct bytes
+find_address(const struct request_log *l, struct exchange *ex)
+{
+    const struct conn *c = ex->conn;
+    char text[INET6_ADDRSTRLEN];
+
+    if (c->from_proxy && bytes_present(ex->forwarded) &&
+        proxies_client(l->proxies, ex->forwarded, text))
+        return arena_copy(&ex->arena, bytes_str(text));
+    return c->address[0] == '\0' ? BYTES_NONE : bytes_str(c->address);
+}
+
 bool
 http_on_head(struct conn *c, enum refusal wrong)
 {
@@ -50,6 +63,7 @@ http_on_head(struct conn *c, enum refusal wrong)
         request_log_keep_trace(ex);
     if (c->from_proxy)
         request_log_keep_client(ex);
+    ex->request.address = find_address(&w->shared->log, ex);
     limit = api_body_limit(w->shared->config->api, ex->request.path);
     if (ex->head.content_length <= limit)
         return true;

@@ -215,6 +215,7 @@ assign_connection(struct server *s, const struct listener *l, int fd,
                   const union peer *peer, socklen_t peer_len)
 {
     struct worker *w = choose_worker(s);
+    unsigned char address[ADDRESS_BYTES];
     struct conn *c = NULL;
 
     if (w != NULL)
@@ -233,6 +234,8 @@ assign_connection(struct server *s, const struct listener *l, int fd,
     c->check_host = l->loopback && (s->config.open_to_all || l->kind == LISTEN_METRICS);
     c->peer = *peer;
     c->peer_len = peer_len < sizeof(*peer) ? peer_len : (socklen_t)sizeof(*peer);
+    if (address_of_socket(&c->peer.any, c->peer_len, address))
+        address_write(address, c->address);
     c->from_proxy = s->config.proxies != NULL &&
                     proxies_have(s->config.proxies, &c->peer.any, c->peer_len);
     atomic_fetch_add_explicit(&w->conns.load, 1, memory_order_relaxed);

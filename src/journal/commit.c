@@ -126,12 +126,12 @@ begin_segment(struct journal *j, const struct frame *frame)
 }
 
 /*
- * Checks whether there are body files, keys of unique messages or schedules, and the
- * segment does not say so. An older claimd must not read later frames, which may have a
- * RUN or a key.
+ * Checks whether there are body files, keys of unique messages, schedules or causes of
+ * dead letters, and the segment does not say so. An older claimd must not read later
+ * frames, which may have a RUN, a key or a cause.
  * So segments that begin from now on say so, and the present one ends, unless it has no
- * frame, or its successor is needed for a full disk. (An older claimd takes a key for
- * damage then.)
+ * frame, or its successor is needed for a full disk. (An older claimd takes a key or
+ * a cause for damage then.)
  */
 static bool
 needs_feature(struct journal *j, const struct frame *frame)
@@ -140,8 +140,7 @@ needs_feature(struct journal *j, const struct frame *frame)
 
     if (atomic_load(&j->bodies.wanted))
         s->required |= SEGMENT_BODIES;
-    if (atomic_load(&j->keyed))
-        s->required |= SEGMENT_UNIQUE;
+    s->required |= atomic_load(&j->features);
     if (s->current == s->required)
         return false;
     return s->all[s->count - 1].first_lsn != frame->first_lsn &&

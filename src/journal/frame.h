@@ -31,11 +31,12 @@ enum {
 enum {
     SEGMENT_TEST_API = 1, /* made with a clock or faults of the test API */
     SEGMENT_BODIES = 2,   /* the journal has body files */
-    SEGMENT_UNIQUE = 4    /* details may have the key of a unique message, and there may
+    SEGMENT_UNIQUE = 4,   /* details may have the key of a unique message, and there may
                            * be queues of schedules */
+    SEGMENT_CAUSES = 8    /* details may have the cause of a dead letter */
 };
 #define SEGMENT_KNOWN_FEATURES                                                           \
-    ((uint64_t)(SEGMENT_TEST_API | SEGMENT_BODIES | SEGMENT_UNIQUE))
+    ((uint64_t)(SEGMENT_TEST_API | SEGMENT_BODIES | SEGMENT_UNIQUE | SEGMENT_CAUSES))
 
 struct segment_head {
     uint32_t version;

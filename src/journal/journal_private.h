@@ -86,9 +86,9 @@ struct journal {
     bool stopping;
     bool starting; /* during recovery: one thread, and space is not checked */
 
-    _Atomic uint64_t durable; /* records up to this LSN are durable */
-    _Atomic bool lost;        /* nothing more becomes durable */
-    _Atomic bool keyed;       /* segments need SEGMENT_UNIQUE */
+    _Atomic uint64_t durable;  /* records up to this LSN are durable */
+    _Atomic bool lost;         /* nothing more becomes durable */
+    _Atomic unsigned features; /* that segments need for the records */
 
     struct lock watching;
     struct list listeners;

@@ -242,25 +242,33 @@ put_text(uint8_t *at, struct bytes text)
     return wire_put(at, text.data, text.len);
 }
 
-/* In the length of the reason: a byte of bits and the key follow the texts. */
+/* In the length of the reason: the cause and the attempts of a dead letter follow the
+ * texts; a byte of bits and the key come last. */
 #define KEYED_BIT (UINT32_C(1) << 31)
+#define CAUSE_BIT (UINT32_C(1) << 30)
 
 /* The byte in front of the key; DUE: the due time follows it. */
 enum { UNTIL_CLAIMED_BIT = 1, DUE_BIT = 2 };
 
-/* Two times and three texts, and if there is a key, that. */
+/* Two times and three texts, and what there is of the cause and the key. */
 static uint8_t *
 put_details(uint8_t *at, const struct store_details *details)
 {
     const bool keyed = details->unique.key.len > 0;
+    const bool caused = details->cause != STORE_CAUSE_UNKNOWN;
 
-    ENSURE(details->reason.len < KEYED_BIT);
+    ENSURE(details->reason.len < CAUSE_BIT);
     at = wire_put_u64(at, (uint64_t)details->released_ms);
     at = wire_put_u64(at, (uint64_t)details->dead_lettered_ms);
-    at = wire_put_u32(at, (uint32_t)details->reason.len | (keyed ? KEYED_BIT : 0));
+    at = wire_put_u32(at, (uint32_t)details->reason.len | (keyed ? KEYED_BIT : 0) |
+                              (caused ? CAUSE_BIT : 0));
     at = wire_put(at, details->reason.data, details->reason.len);
     at = put_text(at, details->client);
     at = put_text(at, details->origin);
+    if (caused) {
+        *at++ = (uint8_t)details->cause;
+        at = wire_put_u32(at, details->attempts);
+    }
     if (!keyed)
         return at;
     *at++ = (uint8_t)((details->unique.until_claimed ? UNTIL_CLAIMED_BIT : 0) |
@@ -543,6 +551,17 @@ get_unique(struct record *r, struct store_unique *out)
     return get_text(r, false, &out->key) && out->key.len > 0;
 }
 
+static bool
+get_cause(struct record *r, struct store_details *out)
+{
+    const uint8_t *at = get_bytes(r, 1);
+
+    if (at == NULL || *at == STORE_CAUSE_UNKNOWN || *at >= STORE_CAUSES)
+        return false;
+    out->cause = (enum store_cause) * at;
+    return get_number(r, &out->attempts, sizeof(out->attempts));
+}
+
 /* Reads details into the record, which *out points to then. */
 static bool
 get_details(struct record *r, const struct store_details **out)
@@ -555,8 +574,9 @@ get_details(struct record *r, const struct store_details **out)
     return get_number(r, &d->released_ms, sizeof(d->released_ms)) &&
            get_number(r, &d->dead_lettered_ms, sizeof(d->dead_lettered_ms)) &&
            get_number(r, &len, sizeof(len)) &&
-           get_text_of(r, len & ~KEYED_BIT, &d->reason) &&
+           get_text_of(r, len & ~(KEYED_BIT | CAUSE_BIT), &d->reason) &&
            get_text(r, false, &d->client) && get_text(r, false, &d->origin) &&
+           ((len & CAUSE_BIT) == 0 || get_cause(r, d)) &&
            ((len & KEYED_BIT) == 0 || get_unique(r, &d->unique));
 }
 

@@ -39,11 +39,8 @@ call_claim_terms(struct call *c, const struct store_terms *terms)
 void
 call_client(struct call *c, const struct store_op *op)
 {
-    const struct bytes client = op->client;
-
-    call_word(c, client.len <= STORE_CLIENT_CAP
-                     ? client
-                     : bytes_of(client.data, STORE_CLIENT_CAP));
+    ENSURE(op->client.len <= STORE_CLIENT_MAX);
+    call_word(c, op->client);
 }
 
 uint64_t
@@ -212,7 +209,7 @@ claim_info_fill(const struct call *c, size_t at, struct store_claim_info *out)
         memcpy(out->id.text, id.data, id.len);
         out->id.text[id.len] = '\0';
     }
-    out->client_len = client.len < STORE_CLIENT_CAP ? client.len : STORE_CLIENT_CAP;
+    out->client_len = client.len < STORE_CLIENT_MAX ? client.len : STORE_CLIENT_MAX;
     if (out->client_len > 0)
         memcpy(out->client, client.data, out->client_len);
     out->number = fencing_token(c, at + CLAIM_NUMBER, LIST_BASE);

@@ -151,10 +151,11 @@ message_time_read(struct bytes text, size_t at, int64_t *ms)
 }
 
 /* Offsets in details, as the scripts pack them. HAS_KEY is added to the length of the
- * client. A key begins with a byte and its length, and its due time follows if the byte
- * has HAS_DUE. */
+ * client. HAS_CAUSE is added to that of the origin: the cause and the attempts of a dead
+ * letter follow it. A key begins with a byte and its length, and its due time follows if
+ * the byte has HAS_DUE. */
 enum { RELEASED_AT = 0, DEAD_AT = 8, CLIENT_LEN_AT = 16, ORIGIN_LEN_AT, DETAILS_SIZE };
-enum { HAS_KEY = 0x80, KEY_FLAGS_AT = 0, KEY_LEN_AT, KEY_AT };
+enum { HAS_KEY = 0x80, HAS_CAUSE = 0x80, KEY_FLAGS_AT = 0, KEY_LEN_AT, KEY_AT };
 enum { UNTIL_CLAIMED = 1, HAS_DUE };
 
 /* Takes the key off the beginning of the rest of the details. False: there is none. */
@@ -183,12 +184,27 @@ cut_key(struct bytes *text, struct store_unique *out)
     return true;
 }
 
+/* Takes the cause and the attempts off the beginning. False: they are not there. */
+static bool
+cut_cause(struct bytes *text, struct store_details *out)
+{
+    const size_t len = 1 + sizeof(out->attempts);
+
+    if (text->len < len || text->data[0] <= STORE_CAUSE_UNKNOWN ||
+        text->data[0] >= STORE_CAUSES)
+        return false;
+    out->cause = (enum store_cause)text->data[0];
+    memcpy(&out->attempts, text->data + 1, sizeof(out->attempts));
+    *text = bytes_of(text->data + len, text->len - len);
+    return true;
+}
+
 bool
 message_details_read(struct bytes text, struct store_details *out)
 {
     struct store_details d = {.released_ms = 0};
     size_t client, origin;
-    bool has_key;
+    bool has_key, has_cause;
 
     if (text.len < DETAILS_SIZE ||
         !message_time_read(text, RELEASED_AT, &d.released_ms) ||
@@ -196,7 +212,8 @@ message_details_read(struct bytes text, struct store_details *out)
         return false;
     client = (uint8_t)text.data[CLIENT_LEN_AT] % HAS_KEY;
     has_key = (uint8_t)text.data[CLIENT_LEN_AT] >= HAS_KEY;
-    origin = (uint8_t)text.data[ORIGIN_LEN_AT];
+    origin = (uint8_t)text.data[ORIGIN_LEN_AT] % HAS_CAUSE;
+    has_cause = (uint8_t)text.data[ORIGIN_LEN_AT] >= HAS_CAUSE;
     if (text.len < DETAILS_SIZE + client + origin)
         return false;
     text = bytes_of(text.data + DETAILS_SIZE, text.len - DETAILS_SIZE);
@@ -205,6 +222,8 @@ message_details_read(struct bytes text, struct store_details *out)
     if (origin > 0)
         d.origin = bytes_of(text.data + client, origin);
     text = bytes_of(text.data + client + origin, text.len - client - origin);
+    if (has_cause && !cut_cause(&text, &d))
+        return false;
     if (has_key && !cut_key(&text, &d.unique))
         return false;
     if (d.released_ms != 0)
@@ -221,13 +240,19 @@ message_details_write(struct buf *out, const struct store_details *details)
     const struct store_unique *unique = &details->unique;
     const double due = (double)unique->due_ms;
 
-    ENSURE(details->client.len < HAS_KEY && details->origin.len <= UINT8_MAX &&
+    const bool caused = details->cause != STORE_CAUSE_UNKNOWN;
+
+    ENSURE(details->client.len < HAS_KEY && details->origin.len < HAS_CAUSE &&
            unique->key.len <= STORE_UNIQUE_MAX);
     buf_add(out, times, sizeof(times)); /* little-endian, as on this machine */
     buf_byte(out, (char)(details->client.len + (unique->key.len > 0 ? HAS_KEY : 0)));
-    buf_byte(out, (char)details->origin.len);
+    buf_byte(out, (char)(details->origin.len + (caused ? HAS_CAUSE : 0)));
     buf_bytes(out, details->client);
     buf_bytes(out, details->origin);
+    if (caused) {
+        buf_byte(out, (char)details->cause);
+        buf_add(out, &details->attempts, sizeof(details->attempts));
+    }
     if (unique->key.len > 0) {
         buf_byte(out, (char)((unique->until_claimed ? UNTIL_CLAIMED : 0) |
                              (unique->due_ms != 0 ? HAS_DUE : 0)));

@@ -206,7 +206,8 @@ JOBS_TEST(the_last_reason_stays_with_the_message_and_follows_it)
                     "'created_at': '2026-01-31T12:00:00Z', 'expires_at': '*',"
                     "'last_reason': 'no \\\"route\\\"', 'last_client': '*',"
                     "'last_released_at': '2026-01-31T12:00:00Z', 'origin_queue': 'jobs',"
-                    "'dead_lettered_at': '2026-01-31T12:00:00Z'}}",
+                    "'dead_lettered_at': '2026-01-31T12:00:00Z', 'cause': 'worker',"
+                    "'attempts': 3}}",
                     h.ids[0]));
     ck_api(f, "POST", "/claimd/queues/dead/redrive", NULL, 200, NULL);
     ck_api_body(f, "{'moved': 1, 'remaining': 0, 'without_origin': 0, 'key_held': 0,"

@@ -381,15 +381,19 @@ API_TEST(dead_letters_are_grouped_by_reason_and_origin)
                f,
                "{'groups': ["
                "{'reason': 'bad JSON', 'origin': 'q', 'count': 2, 'client': null,"
-               " 'several_clients': true, 'oldest_at': '2026-01-31T12:00:00Z', 'example':"
+               " 'address': null, 'worker': null, 'several_clients': true, 'oldest_at': "
+               "'2026-01-31T12:00:00Z', 'example':"
                " '%s'},"
-               "{'reason': null, 'origin': 'q', 'count': 1, 'client': null, "
-               "'several_clients': false, 'oldest_at': '2026-01-31T12:00:01Z',"
+               "{'reason': null, 'origin': 'q', 'count': 1, 'client': '" API_CALL_CLIENT
+               "', 'address': null, 'worker': null, 'several_clients': false, "
+               "'oldest_at': '2026-01-31T12:00:01Z',"
                " 'example': '*'},"
                "{'reason': 'late', 'origin': 'q', 'count': 1, 'client': '" API_CALL_CLIENT
-               "', 'several_clients': false, 'oldest_at': '*', 'example': '*'},"
+               "', 'address': null, 'worker': null, 'several_clients': false,"
+               " 'oldest_at': '*', 'example': '*'},"
                "{'reason': null, 'origin': null, 'count': 1, 'client': null,"
-               " 'several_clients': false, 'oldest_at': '*', 'example': '*'}],"
+               " 'address': null, 'worker': null, 'several_clients': false, 'oldest_at': "
+               "'*', 'example': '*'}],"
                " 'other': 0, 'searched': 5, 'total': 5, 'marker': null}",
                first));
     ck_api(
@@ -398,6 +402,7 @@ API_TEST(dead_letters_are_grouped_by_reason_and_origin)
         NULL, 200, NULL);
     ck_api_body(f,
                 "{'groups': [{'reason': 'late', 'origin': 'q', 'count': 1, 'client': '*',"
+                " 'address': null, 'worker': null,"
                 " 'several_clients': false, 'oldest_at': '*', 'example': '*'}],"
                 " 'other': 0, 'searched': 5,"
                 " 'total': 5, 'marker': null}");

@@ -365,6 +365,43 @@ API_TEST(ten_thousand_queues_are_read_in_slices)
 
 TEST_CASE("claims");
 
+API_TEST(a_worker_is_shown_by_its_name_and_its_address)
+{
+    static const char expected[] =
+        "{'claims': [{'id': '*', 'client': null, 'address': '2001:db8::7', 'worker': "
+        "'web3 4711', 'number': '*', 'age': 0, 'ttl_left': 60, 'messages': 1}],"
+        " 'links': '*'}";
+    const char *message;
+
+    api_post_letters(f, "q", "a");
+    message = api_pick_id(f, "resources.0");
+    f->c.headers[API_HEADER_CLIENT_ID] = NULL;
+    f->c.headers[API_HEADER_WORKER] = "web3 4711";
+    f->c.address = "2001:db8::7";
+    (void)api_take(f, "q", 1);
+    ck_api(f, "GET", "/claimd/queues/q/claims", NULL, 200, NULL);
+    ck_api_body(f, expected);
+    ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages/%s", message), NULL, 200,
+           NULL);
+    ck_assert_str_eq(api_pick(f, "claim.worker"), "web3 4711");
+    ck_assert_str_eq(api_pick(f, "claim.address"), "2001:db8::7");
+    ck_assert(strncmp(api_pick(f, "next.text"),
+                      "Worker web3 4711 at 2001:db8::7 holds it. ", 42) == 0);
+    ck_api(f, "GET", "/claimd/queues/q/messages?client=web3%204711", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.id"), message);
+}
+
+API_TEST(a_worker_name_has_at_most_40_visible_characters)
+{
+    f->c.headers[API_HEADER_WORKER] = "0123456789012345678901234567890123456789";
+    ck_api(f, "POST", "/v2/queues/q/claims", NULL, 204, NULL);
+    f->c.headers[API_HEADER_WORKER] = "01234567890123456789012345678901234567890";
+    ck_api(f, "POST", "/v2/queues/q/claims", NULL, 400, "Invalid API request");
+    f->c.headers[API_HEADER_WORKER] = "a\tb";
+    ck_api(f, "POST", "/v2/queues/q/claims", NULL, 400, "Invalid API request");
+    ck_api(f, "GET", "/v2/queues/q/messages", NULL, 200, NULL); /* it has no claim */
+}
+
 API_TEST(claims_are_listed_with_their_client)
 {
     const char *id, *second, *number;
@@ -379,7 +416,8 @@ API_TEST(claims_are_listed_with_their_client)
     ck_api(f, "GET", "/claimd/queues/q/claims?limit=1", NULL, 200, NULL);
     ck_api_body(f, api_text(f,
                             "{'claims': [{'id': '%s', 'client': '" API_CALL_CLIENT
-                            "', 'number': %s, 'age': 2, 'ttl_left': 57, 'messages': 2}],"
+                            "', 'address': null, 'worker': null, 'number': %s, 'age': 2, "
+                            "'ttl_left': 57, 'messages': 2}],"
                             " 'links': '*'}",
                             id, number));
     ck_api(f, "GET", api_pick(f, "links.0.href"), NULL, 200, NULL);

@@ -8,6 +8,7 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -275,16 +276,18 @@ class Views(CommandCase):
             if last:
                 self.assertIn(last, screen)
 
-    def test_claims_show_the_client_and_the_time_left(self):
+    def test_claims_show_the_worker_and_the_time_left(self):
         mine = str(uuid.uuid4())
         self.good("post", self.queue, "x", "y")
         run = Commands(self.server.url, CLAIMD_CLIENT_ID=mine).run("claim", self.queue, "--json")
         claim = json.loads(run.stdout)
         head, line, end = self.good("claims", self.queue).split("\n")
-        self.assertRegex(head, r"^claim +client +number +messages +age +ends in$")
-        self.assertRegex(line, r"^%s +%s +%d +1 +\ds +4m5\ds$" % (claim["claim"], mine, claim["number"]))
+        self.assertRegex(head, r"^claim +worker +number +messages +age +ends in$")
+        self.assertRegex(line, r"^%s +\S+ \d+ \(127\.0\.0\.1\) +%d +1 +\ds +4m5\ds$" % (claim["claim"], claim["number"]))
         document = json.loads(self.good("claims", self.queue, "--json"))
         self.assertEqual(document["claims"][0]["client"], mine)
+        host = socket.gethostname()
+        self.assertEqual(document["claims"][0]["worker"].split(" ")[0], host[:33])
         self.fails(1, "Not found", "claims", self.queue + "x")
 
     def test_peek_shows_messages_in_every_state_and_changes_nothing(self):
@@ -371,12 +374,10 @@ class Views(CommandCase):
         message, = self.good("post", self.queue, "x").split()
         self.assertRegex(self.good("why", self.queue, message),
                          r"^state +ready\ndeliveries +0\nposted +20\d\d-\S+\nexpires +20\d\d-\S+\nnext +\S.*\n")
-        mine = str(uuid.uuid4())
-        run = Commands(self.server.url, CLAIMD_CLIENT_ID=mine).run("claim", self.queue, "--json")
-        claim = json.loads(run.stdout)
+        claim = json.loads(self.good("claim", self.queue, "--json"))
         self.assertRegex(self.good("why", self.queue, message),
-                         r"^state +claimed\nclaim +%s\nclient +%s\nnumber +%d\nlease ends +20\S+\n"
-                         % (claim["claim"], mine, claim["number"]))
+                         r"^state +claimed\nclaim +%s\nworker +\S+ \d+ \(127\.0\.0\.1\)\nnumber +%d\n"
+                         r"lease ends +20\S+\n" % (claim["claim"], claim["number"]))
         self.good("release", self.queue, claim["claim"], "--reason", "no\x1b[1m database", "--delay", "1m")
         self.assertRegex(self.good("why", self.queue, message),
                          r"^state +delayed\n(.*\n)*last reason +no\\u001b\[1m database\n")
@@ -384,7 +385,8 @@ class Views(CommandCase):
         self.fails(1, "Not found", "why", self.queue, "b" + 23 * "0")
         dead_letter = self.failed(self.queue + "-2")
         self.assertRegex(self.good("why", self.queue + "-2-dead", dead_letter),
-                         r"origin +%s-2\ndead since +20" % self.queue)
+                         r"origin +%s-2\ndead since +20\S+\ncause +attempts\nattempts +1\n"
+                         r"last worker +\S+ \d+ \(127\.0\.0\.1\)\n" % self.queue)
 
     def test_redrive_to_a_queue_some_ids_and_a_limit(self):
         dead, ids = self.dead_letters(10)

@@ -196,6 +196,8 @@ agree_details(const struct pair *p, const struct store_details *twin,
     pair_agree_bytes(p, "origin", twin->origin, engine->origin);
     pair_agree(p, "released", twin->released_ms, engine->released_ms);
     pair_agree(p, "dead-lettered", twin->dead_lettered_ms, engine->dead_lettered_ms);
+    pair_agree(p, "cause", twin->cause, engine->cause);
+    pair_agree(p, "attempts", twin->attempts, engine->attempts);
     pair_agree_bytes(p, "unique key", twin->unique.key, engine->unique.key);
     pair_agree(p, "until claimed", twin->unique.until_claimed,
                engine->unique.until_claimed);

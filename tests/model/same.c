@@ -62,8 +62,8 @@ same_details(const struct store_details *a, const struct store_details *b)
     b = b == NULL ? &none : b;
     return same_text(a->reason, b->reason) && same_text(a->client, b->client) &&
            same_text(a->origin, b->origin) && a->released_ms == b->released_ms &&
-           a->dead_lettered_ms == b->dead_lettered_ms &&
-           same_text(a->unique.key, b->unique.key) &&
+           a->dead_lettered_ms == b->dead_lettered_ms && a->cause == b->cause &&
+           a->attempts == b->attempts && same_text(a->unique.key, b->unique.key) &&
            a->unique.until_claimed == b->unique.until_claimed &&
            a->unique.due_ms == b->unique.due_ms;
 }

@@ -31,8 +31,9 @@ twin_seal_letter(const struct twin *t, const struct store_queue *where,
 }
 
 void
-twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, struct bytes reason,
-                      struct bytes client, int64_t now_ms)
+twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i,
+                      enum store_cause cause, struct bytes reason, struct bytes client,
+                      int64_t now_ms)
 {
     struct store_queue where = {.project = bytes_of(q->project, q->project_len),
                                 .name = q->settings.dead_letter,
@@ -44,9 +45,15 @@ twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, struct byt
         target = twin_add_queue(t, &where, NULL);
     if (target->settings.encrypt && !store_is_sealed(bytes_of(m->body, m->body_len)))
         twin_seal_letter(t, &where, m);
+    twin_note_reason(m, reason, client, now_ms);
+    for (size_t k = 0; k < q->claim_count && m->details.client.len == 0; k++)
+        if (q->claims[k].number == m->claim)
+            twin_set_text(&m->details.client,
+                          bytes_of(q->claims[k].client, q->claims[k].client_len));
+    m->details.cause = cause;
+    m->details.attempts = m->claim_count;
     m->claim_count = 0;
     m->claim = 0;
-    twin_note_reason(m, reason, client, now_ms);
     if (!bytes_present(m->details.origin))
         twin_set_text(&m->details.origin, bytes_of(q->name, q->name_len));
     m->details.dead_lettered_ms = now_ms;
@@ -137,7 +144,8 @@ twin_expire_letters(struct store *s, const struct store_queue *where, int64_t no
     for (size_t k = 0; k < q->claim_count; k++)
         for (size_t i = 0; claim_end_ms(&q->claims[k]) == now_ms && i < q->message_count;)
             if (dies_with(q, &q->claims[k], q->messages[i]))
-                twin_move_dead_letter(t, q, i, BYTES_NONE, BYTES_NONE, now_ms);
+                twin_move_dead_letter(t, q, i, STORE_CAUSE_EXPIRED, BYTES_NONE,
+                                      BYTES_NONE, now_ms);
             else
                 i++;
 }
@@ -219,7 +227,8 @@ move_dead_letters(struct twin *t, struct twin_queue *q, size_t i, size_t limit,
         if (!twin_ready(q, q->messages[i], now_ms)) {
             i++;
         } else if (twin_exhausted(q, q->messages[i])) {
-            twin_move_dead_letter(t, q, i, BYTES_NONE, BYTES_NONE, now_ms);
+            twin_move_dead_letter(t, q, i, STORE_CAUSE_ATTEMPTS, BYTES_NONE, BYTES_NONE,
+                                  now_ms);
             moved++;
         } else if (moved > 0) {
             break;

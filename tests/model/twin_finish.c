@@ -95,7 +95,9 @@ do_item(struct twin *t, struct twin_queue *q, const struct store_finish_item *it
     else if (item->action == STORE_FINISH_RELEASE && !item->exhausted)
         release_item(t, q->messages[at], item, client, now_ms);
     else
-        twin_move_dead_letter(t, q, at, item->reason, client, now_ms);
+        twin_move_dead_letter(t, q, at,
+                              item->exhausted ? STORE_CAUSE_ATTEMPTS : STORE_CAUSE_WORKER,
+                              item->reason, client, now_ms);
 }
 
 /* The message with the key of the post that stays in its queue; NULL: none. */
@@ -188,6 +190,8 @@ put_back(struct twin *t, struct twin_queue *q, size_t i, const struct store_queu
     m->dead_letter = false;
     m->returned = true;
     m->details.dead_lettered_ms = 0;
+    m->details.cause = STORE_CAUSE_UNKNOWN;
+    m->details.attempts = 0;
     m->delay_s = 0;
     twin_set_text(&m->details.origin, BYTES_NONE);
     twin_append(target, m);

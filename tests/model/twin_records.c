@@ -31,6 +31,8 @@ copy_details(const struct twin_message *m)
     copy = twin_alloc(sizeof(*copy));
     *copy = (struct store_details){.released_ms = d->released_ms,
                                    .dead_lettered_ms = d->dead_lettered_ms,
+                                   .cause = d->cause,
+                                   .attempts = d->attempts,
                                    .unique.until_claimed = d->unique.until_claimed,
                                    .unique.due_ms = d->unique.due_ms};
     twin_set_text(&copy->unique.key, d->unique.key);

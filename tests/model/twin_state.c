@@ -198,6 +198,8 @@ twin_set_details(struct twin_message *m, const struct store_details *d)
 {
     m->details.released_ms = d->released_ms;
     m->details.dead_lettered_ms = d->dead_lettered_ms;
+    m->details.cause = d->cause;
+    m->details.attempts = d->attempts;
     twin_set_text(&m->details.reason, d->reason);
     twin_set_text(&m->details.client, d->client);
     twin_set_text(&m->details.origin, d->origin);

@@ -32,7 +32,7 @@ struct twin_claim {
     int64_t started_ms;
     int64_t ttl_ms;
     int64_t created_ms; /* renewals do not change it */
-    char client[STORE_CLIENT_CAP];
+    char client[STORE_CLIENT_MAX];
     size_t client_len; /* 0: not known */
 };
 
@@ -229,7 +229,8 @@ twin_add_messages(struct twin *t, const struct store_queue *where,
 /* Moves the i-th message of q to the end of its dead-letter queue, which is made if it
  * does not exist: docs/api.md 10. A worker may give a reason. */
 void twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i,
-                           struct bytes reason, struct bytes client, int64_t now_ms);
+                           enum store_cause cause, struct bytes reason,
+                           struct bytes client, int64_t now_ms);
 
 /* A letter does not lie in clear in a queue whose messages are encrypted. */
 void twin_seal_letter(const struct twin *t, const struct store_queue *where,

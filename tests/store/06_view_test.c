@@ -279,7 +279,7 @@ STORE_TEST(a_claim_names_the_client_that_made_or_renewed_it)
     page = claims(f, infos, 4, BYTES_NONE, BYTES_NONE);
     ck_assert_uint_eq(page.count, 2);
     ck_client(&infos[0], "c8a8b0a8-2b9e-11e3-b191-71861300734c");
-    ck_client(&infos[1], "a name that is longer than thirty-si");
+    ck_client(&infos[1], "a name that is longer than thirty-six characters");
     ck_assert_int_eq(infos[0].age_ms, 1500);
     ck_assert_int_eq(infos[0].left_ms, 98500);
     ck_assert_uint_eq(infos[0].messages, 2);
@@ -290,7 +290,7 @@ STORE_TEST(a_claim_names_the_client_that_made_or_renewed_it)
     ck_assert_status(delete_claimed(f, 1, first), ST_OK);
     page = claims(f, infos, 4, BYTES_NONE, BYTES_NONE);
     ck_client(&infos[0], "other");
-    ck_client(&infos[1], "a name that is longer than thirty-si");
+    ck_client(&infos[1], "a name that is longer than thirty-six characters");
     ck_assert_int_eq(infos[0].age_ms, 2000);
     ck_assert_int_eq(infos[0].left_ms, 199500);
     ck_assert_uint_eq(infos[0].messages, 1);

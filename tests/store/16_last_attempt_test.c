@@ -32,6 +32,84 @@ finish_failed(struct fixture *f, int number, int64_t delay_s, bool uncounted)
     return g;
 }
 
+/* The cause and the attempts of a dead letter, and the worker that held it last. */
+static void
+expect_cause(struct fixture *f, int number, enum store_cause cause, uint32_t attempts,
+             const char *client)
+{
+    const struct store_details *d;
+
+    get(f, number);
+    ck_assert_uint_eq(f->seen.count, 1);
+    d = f->seen.messages[0].details;
+    ck_assert_ptr_nonnull(d);
+    ck_assert_int_eq(d->cause, cause);
+    ck_assert_uint_eq(d->attempts, attempts);
+    ck_assert(bytes_equal_str(d->client, client));
+}
+
+static struct store_id
+take_as(struct fixture *f, const char *client)
+{
+    const struct store_terms terms = {60, 60};
+    struct store_op op = {.now_ms = f->now_ms, .client = bytes_str(client)};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_id id;
+
+    ck_assert_status(store_claim_create(f->store, &op, &f->queue, &terms, 1, &batch),
+                     ST_OK);
+    ck_assert_uint_eq(batch.count, 1);
+    id = batch.claim_id;
+    store_batch_release(&batch);
+    return id;
+}
+
+STORE_CASE("causes");
+
+STORE_TEST(a_dead_letter_names_the_holder_of_the_claim_that_expired)
+{
+    make_dead_lettering(f, "q", 2, "failed", STORE_UNSET);
+    post(f, 1);
+    (void)take_as(f, "first");
+    wait_s(f, 60);
+    (void)take_as(f, "second");
+    wait_s(f, 60);
+    expect_only_in(f, 1, "failed");
+    use(f, "failed");
+    expect_cause(f, 1, STORE_CAUSE_EXPIRED, 2, "second");
+}
+
+STORE_TEST(a_dead_letter_says_that_no_attempt_was_left)
+{
+    make_dead_lettering(f, "q", 3, "failed", STORE_UNSET);
+    post(f, 1);
+    for (int i = 0; i < 3; i++)
+        release(f, take_as(f, "worker"));
+    take(f, 1); /* moves it */
+    use(f, "failed");
+    expect_cause(f, 1, STORE_CAUSE_ATTEMPTS, 3, "");
+}
+
+STORE_TEST(a_dead_letter_says_that_a_worker_made_it_one_until_it_is_put_back)
+{
+    struct finishing g;
+
+    make_dead_lettering(f, "q", 3, "failed", STORE_UNSET);
+    post(f, 1);
+    g = finishing_of(f, take_as(f, "holder"));
+    then_dead_letter(&g, 1, NULL);
+    ck_assert_status(finish(f, &g), ST_OK);
+    use(f, "failed");
+    expect_cause(f, 1, STORE_CAUSE_WORKER, 1, "holder");
+    ck_assert_uint_eq(redrive_all(f).moved, 1);
+    use(f, "q");
+    get(f, 1);
+    if (f->seen.messages[0].details != NULL) {
+        ck_assert_int_eq(f->seen.messages[0].details->cause, STORE_CAUSE_UNKNOWN);
+        ck_assert_uint_eq(f->seen.messages[0].details->attempts, 0);
+    }
+}
+
 STORE_CASE("expiry");
 
 STORE_TEST(the_end_of_the_last_claim_moves_the_message)

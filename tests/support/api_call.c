@@ -58,6 +58,8 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
                           .listener = c->listener,
                           .from_proxy = c->from_proxy,
                           .certificate = c->certificate,
+                          .address =
+                              c->address == NULL ? BYTES_NONE : bytes_str(c->address),
                           .path = target,
                           .body = body,
                           .body_too_large = c->body_too_large,

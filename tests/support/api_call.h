@@ -28,6 +28,7 @@ struct api_caller {
     enum api_listener listener;            /* of the connection */
     bool from_proxy;                       /* likewise */
     const struct certificate *certificate; /* shown with each call; NULL: none */
+    const char *address;                   /* of the client; NULL: not known */
     struct arena arena;                    /* the last call's, until the next */
     struct journal *loads; /* reads messages from the disk; NULL: none need it */
     struct response res;   /* the last response */

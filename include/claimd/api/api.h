@@ -62,6 +62,7 @@ enum method {
     X(URL_PATHS, "URL-Paths")                                                            \
     X(PREFER, "Prefer")                                                                  \
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                \
+    X(WORKER, "Claimd-Worker")                                                           \
     X(UNIQUE, "Claimd-Unique")                                                           \
     X(ORIGIN, "Origin")                                                                  \
     X(FETCH_SITE, "Sec-Fetch-Site") /* set by browsers: how the page is related */       \
@@ -157,7 +158,8 @@ struct request {
     bool check_host; /* refuse a Host that a page of another site may have sent */
     /* A trusted proxy sent it, so links follow its X-Forwarded headers. */
     bool from_proxy;
-    struct bytes path;  /* as sent, still percent-encoded, without the query */
+    struct bytes address; /* of the client, without a port; absent: not known */
+    struct bytes path;    /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes headers[API_HEADER_COUNT]; /* absent: not sent; twice: joined by "," */
     struct bytes body;                      /* whole, as sent; absent or empty: none */

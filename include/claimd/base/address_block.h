@@ -12,6 +12,7 @@
 
 #include "claimd/base/bytes.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 enum { ADDRESS_BYTES = 16, ADDRESS_BITS = 128, ADDRESS_MAPPED_BITS = 96 };
@@ -24,6 +25,10 @@ struct address_block {
 
 /* Reads an address. *bits: the bits of an address of its family, 32 or 128. */
 bool address_read(struct bytes text, unsigned char out[ADDRESS_BYTES], unsigned *bits);
+
+/* Writes an address, an IPv4 one in its own form. */
+void
+address_write(const unsigned char address[ADDRESS_BYTES], char out[INET6_ADDRSTRLEN]);
 
 /* The address of a socket. False: the family is neither IPv4 nor IPv6. */
 bool address_of_socket(const struct sockaddr *from, socklen_t len,

@@ -47,7 +47,7 @@ struct store_actor {
 struct store_op {
     int64_t now_ms;                  /* in: the store's time, real or simulated */
     const struct store_actor *actor; /* in: borrowed for the call; NULL: unknown */
-    struct bytes client;         /* in: the Client-ID, for claims; absent: not known */
+    struct bytes client; /* in: for claims, at most STORE_CLIENT_MAX; absent: not known */
     struct store_waiter *waiter; /* in: claim_create, pop: waits if no message is there */
     /* In: post, claim_create, pop, finish: store/key.h; NULL: none. */
     const struct store_key *key;
@@ -249,7 +249,7 @@ enum { STORE_FINISH_POSTS = 10, STORE_FINISH_DEAD_LETTERS = 64 };
 
 struct store_finish {
     struct bytes claim_id;
-    struct bytes client; /* Client-ID that is kept with a reason; absent: none */
+    struct bytes client; /* kept with a reason, at most STORE_CLIENT_MAX; absent: none */
     struct store_finish_item *items;
     size_t count;
     struct store_finish_post *posts;

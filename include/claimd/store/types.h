@@ -220,14 +220,26 @@ struct store_message {
     void *pin;                           /* private to the store */
 };
 
+/* Why a message became a dead letter. The journal and Redis store these numbers. */
+enum store_cause {
+    STORE_CAUSE_UNKNOWN,  /* it is none, or an older version did not note the cause */
+    STORE_CAUSE_WORKER,   /* a worker said so in a finish */
+    STORE_CAUSE_ATTEMPTS, /* it was ready after as many deliveries as its queue allows */
+    STORE_CAUSE_EXPIRED,  /* the claim of the last allowed delivery expired */
+    STORE_CAUSES
+};
+
 /* The details of a message that a worker released with a reason, that is a dead letter,
- * or that is unique. Texts are absent and times are 0 where they do not apply. */
+ * or that is unique. Texts are absent and numbers are 0 where they do not apply. */
 struct store_details {
     struct bytes reason;        /* of the last one that was given; UTF-8 */
-    struct bytes client;        /* Client-ID of the worker that gave it */
+    struct bytes client;        /* the worker that gave it. Of a dead letter without a
+                               * reason: the last holder */
     int64_t released_ms;        /* when it did */
     struct bytes origin;        /* name of the queue from which the dead letter came */
     int64_t dead_lettered_ms;   /* when it came */
+    enum store_cause cause;     /* of a dead letter */
+    uint32_t attempts;          /* its delivery count before; 0 with an unknown cause */
     struct store_unique unique; /* its key is absent once the first claim has freed it */
 };
 
@@ -246,7 +258,8 @@ store_holds_key(const struct store_details *d)
     return d->unique.key.len > 0 && d->dead_lettered_ms == 0;
 }
 
-enum { STORE_REASON_MAX = 1024, STORE_CLIENT_MAX = 36 }; /* bytes */
+/* Bytes. A client is a text of the caller: the store keeps it as it is. */
+enum { STORE_REASON_MAX = 1024, STORE_CLIENT_MAX = 123 };
 
 /* Messages, and the claim that they were read by. */
 struct store_batch {
@@ -277,13 +290,10 @@ struct store_batch {
  */
 #define STORE_BATCH_INIT ((struct store_batch){.store = NULL})
 
-/* The longest Client-ID that a claim keeps; it cuts a longer one. */
-enum { STORE_CLIENT_CAP = 36 };
-
 /* A live claim as others see it. */
 struct store_claim_info {
     struct store_id id;
-    char client[STORE_CLIENT_CAP]; /* that created or last renewed it */
+    char client[STORE_CLIENT_MAX]; /* that created or last renewed it */
     size_t client_len;             /* 0: not known */
     uint64_t number;               /* the fencing token */
     int64_t age_ms;                /* since its creation, renewed or not */

@@ -14,6 +14,7 @@
 #include "api/caller.h"
 #include "api/handlers/deliver.h"
 #include "api/handlers/handlers.h"
+#include "api/holder.h"
 #include "api/key.h"
 #include "api/response.h"
 #include "api/wait.h"
@@ -171,9 +172,11 @@ static enum status
 claim_first(struct context *ctx, const struct bytes *names, size_t count,
             const struct wanted_claim *wanted)
 {
-    enum status st = key_begin(ctx);
+    enum status st = holder_text(ctx, &ctx->op.client);
     bool queued = true, paused = false;
 
+    if (st == ST_OK)
+        st = key_begin(ctx);
     if (st == ST_OK)
         st = wait_begin(ctx, count);
     for (size_t i = 0; st == ST_OK && i < count && !wait_abandoned(ctx); i++) {
@@ -323,6 +326,8 @@ handle_claim_renew(struct context *ctx)
     uint64_t number;
     enum status st = read_terms(ctx, ctx->version->renew, &said);
 
+    if (st == ST_OK)
+        st = holder_text(ctx, &ctx->op.client);
     if (st != ST_OK)
         return st;
     if (text == NULL)

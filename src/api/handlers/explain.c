@@ -110,26 +110,42 @@ write_next(struct context *ctx, const char *what, int64_t at_ms, struct bytes te
     buf_byte(out, '}');
 }
 
+/* The beginning of a sentence about the worker. Absent: no memory. */
+static struct bytes
+name_holder(struct context *ctx, const struct store_claim_info *claim)
+{
+    const struct holder h = holder_of(bytes_of(claim->client, claim->client_len));
+    const struct bytes name = h.worker.len > 0 ? h.worker : h.client;
+
+    return arena_printf(ctx->req->arena, "%s%.*s%s%.*s",
+                        h.worker.len > 0   ? "Worker "
+                        : h.client.len > 0 ? "Client "
+                                           : "A worker",
+                        (int)name.len, name.data, h.address.len > 0 ? " at " : "",
+                        (int)h.address.len, h.address.data);
+}
+
 /* The text about a message that a worker holds until `at`. Absent: no memory. */
 static struct bytes
 text_of_claimed(struct context *ctx, const struct explanation *e, const char *at,
                 const char *ready)
 {
     const struct bytes name = e->settings->dead_letter;
-    const char *who = e->claim.client_len > 0 ? "Client " : "A worker";
+    const struct bytes worker = name_holder(ctx, &e->claim);
 
+    if (!bytes_present(worker))
+        return BYTES_NONE;
     if (!is_worn_out(e))
-        return arena_printf(
-            ctx->req->arena,
-            "%s%.*s holds it. Unless that worker deletes it or renews the "
-            "claim, it is ready again at %s. %s",
-            who, (int)e->claim.client_len, e->claim.client, at, ready);
+        return arena_printf(ctx->req->arena,
+                            "%.*s holds it. Unless that worker deletes it or renews the "
+                            "claim, it is ready again at %s. %s",
+                            (int)worker.len, worker.data, at, ready);
     return arena_printf(
         ctx->req->arena,
-        "%s%.*s holds it. Unless that worker deletes it or renews the claim, it moves to "
+        "%.*s holds it. Unless that worker deletes it or renews the claim, it moves to "
         "the dead-letter queue %.*s at %s, because its delivery count is %" PRIu32
         " and _max_claim_count is %" PRId64 ".",
-        who, (int)e->claim.client_len, e->claim.client, (int)name.len, name.data, at,
+        (int)worker.len, worker.data, (int)name.len, name.data, at,
         e->message->claim_count, e->settings->max_claim_count);
 }
 
@@ -181,7 +197,7 @@ write_holder(struct buf *out, const struct store_claim_info *claim, int64_t now_
     json_write_name(out, "claim");
     buf_byte(out, '{');
     json_write_text(out, "id", store_id_bytes(&claim->id));
-    json_write_text_or_null(out, "client", bytes_of(claim->client, claim->client_len));
+    holder_write(out, "", bytes_of(claim->client, claim->client_len));
     json_write_u64(out, "number", claim->number);
     time_write(out, "ends_at", now_ms + claim->left_ms, time_base);
     buf_byte(out, '}');

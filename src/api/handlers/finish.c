@@ -16,6 +16,7 @@
  */
 #include "api/check.h"
 #include "api/handlers/handlers.h"
+#include "api/holder.h"
 #include "api/key.h"
 #include "api/response.h"
 #include "api/wire/decode.h"
@@ -580,10 +581,10 @@ handle_claim_finish(struct context *ctx)
     char *number = claim_number_reserve(ctx);
     enum status st;
 
-    f.request.client = ctx->req->headers[API_HEADER_CLIENT_ID];
-    if (f.request.client.len > STORE_CLIENT_MAX)
-        f.request.client.len = STORE_CLIENT_MAX;
-    st = read_finish(&f);
+    st = holder_text(ctx, &ctx->op.client);
+    f.request.client = ctx->op.client;
+    if (st == ST_OK)
+        st = read_finish(&f);
     if (st == ST_OK)
         st = context_set_base(ctx, version_v2.base, BYTES_NONE);
     if (st == ST_OK && number == NULL)

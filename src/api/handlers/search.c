@@ -100,8 +100,8 @@ read_search(struct context *ctx, struct search *s)
         .origin = read_text(ctx, "origin"),
         .marker = query_get(&ctx->query, "marker"),
     };
-    if (s->client.len > STORE_CLIENT_CAP) /* of which a claim keeps no more */
-        s->client.len = STORE_CLIENT_CAP;
+    if (s->client.len > HOLDER_CLIENT_MAX) /* of which a claim keeps no more */
+        s->client.len = HOLDER_CLIENT_MAX;
     if (s->group && !bytes_equal_str(group, "reason"))
         return context_refuse(ctx, ST_BAD_PARAMETER,
                               "the parameter group is \"%s\". It must be reason",
@@ -257,9 +257,10 @@ match_check(struct context *ctx, struct search *s, struct match *match, bool *ma
         st = match_read_claim(ctx, s, match);
     if (st != ST_OK || !*matches || !bytes_present(s->client))
         return st;
-    *matches = bytes_equal(s->client, d->client) ||
-               (match->held && bytes_equal(s->client, bytes_of(match->claim.client,
-                                                               match->claim.client_len)));
+    *matches =
+        holder_has(d->client, s->client) ||
+        (match->held &&
+         holder_has(bytes_of(match->claim.client, match->claim.client_len), s->client));
     return ST_OK;
 }
 
@@ -370,8 +371,7 @@ write_groups(struct buf *out, const struct search_progress *p,
         json_write_text_or_null(out, "reason", g->reason);
         json_write_text_or_null(out, "origin", g->origin);
         json_write_u64(out, "count", g->count);
-        json_write_text_or_null(out, "client",
-                                g->several_clients ? BYTES_NONE : g->client);
+        holder_write(out, "", g->several_clients ? BYTES_NONE : g->client);
         json_write_flag(out, "several_clients", g->several_clients);
         time_write(out, "oldest_at", g->oldest_ms, time_base);
         json_write_text(out, "example", store_id_bytes(&g->example));

@@ -588,7 +588,7 @@ write_claim(struct buf *out, const struct store_claim_info *claim)
     json_write_comma(out);
     buf_byte(out, '{');
     json_write_text(out, "id", store_id_bytes(&claim->id));
-    json_write_text_or_null(out, "client", bytes_of(claim->client, claim->client_len));
+    holder_write(out, "", bytes_of(claim->client, claim->client_len));
     json_write_u64(out, "number", claim->number);
     json_write_i64(out, "age", claim->age_ms / 1000);
     json_write_i64(out, "ttl_left", claim->left_ms / 1000);

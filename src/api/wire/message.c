@@ -3,6 +3,7 @@
 #include "claimd/json/string.h"
 
 #include <nettle/md5.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 size_t
@@ -12,7 +13,7 @@ message_space(const struct message_form *form, size_t count)
     enum { FRAME = 128, NUMBERS = 3 * 20, CHECKSUM = CHECKSUM_LEN + 16 };
     /* The same of its details, and their texts, in which each byte may need an escape. */
     enum {
-        DETAILS = 512 + 6 * (STORE_REASON_MAX + STORE_CLIENT_MAX + STORE_METRICS_NAME +
+        DETAILS = 640 + 6 * (STORE_REASON_MAX + STORE_CLIENT_MAX + STORE_METRICS_NAME +
                              STORE_UNIQUE_MAX)
     };
 
@@ -92,6 +93,69 @@ time_write(struct buf *out, const char *name, int64_t ms, const struct clock *ti
     json_write_time(out, name, clock_to_wall_ms(time_base, ms));
 }
 
+static const char *const causes[STORE_CAUSES] = {[STORE_CAUSE_WORKER] = "worker",
+                                                 [STORE_CAUSE_ATTEMPTS] = "attempts",
+                                                 [STORE_CAUSE_EXPIRED] = "expired"};
+
+struct bytes
+cause_name(enum store_cause cause)
+{
+    return bytes_str(causes[cause]);
+}
+
+bool
+cause_read(struct bytes name, enum store_cause *out)
+{
+    for (int i = STORE_CAUSE_UNKNOWN + 1; i < STORE_CAUSES; i++)
+        if (bytes_equal_str(name, causes[i])) {
+            *out = (enum store_cause)i;
+            return true;
+        }
+    return false;
+}
+
+struct holder
+holder_of(struct bytes text)
+{
+    struct holder out;
+
+    out.client = bytes_cut(&text, HOLDER_MARK);
+    out.address = bytes_cut(&text, HOLDER_MARK);
+    out.worker = text;
+    return out;
+}
+
+bool
+holder_has(struct bytes text, struct bytes part)
+{
+    const struct holder h = holder_of(text);
+
+    return bytes_equal(h.client, part) || bytes_equal(h.address, part) ||
+           bytes_equal(h.worker, part);
+}
+
+static void
+write_part(struct buf *out, const char *prefix, const char *name, struct bytes part)
+{
+    char whole[16];
+
+    (void)snprintf(whole, sizeof(whole), "%s%s", prefix, name);
+    if (part.len > 0)
+        json_write_text(out, whole, part);
+    else if (prefix[0] == '\0')
+        json_write_text_or_null(out, whole, BYTES_NONE);
+}
+
+void
+holder_write(struct buf *out, const char *prefix, struct bytes text)
+{
+    const struct holder h = holder_of(text);
+
+    write_part(out, prefix, "client", h.client);
+    write_part(out, prefix, "address", h.address);
+    write_part(out, prefix, "worker", h.worker);
+}
+
 void
 details_write(struct buf *out, const struct store_details *details,
               const struct clock *time_base)
@@ -99,12 +163,16 @@ details_write(struct buf *out, const struct store_details *details,
     if (details == NULL)
         return;
     json_write_text(out, "last_reason", details->reason);
-    json_write_text(out, "last_client", details->client);
+    holder_write(out, "last_", details->client);
     if (details->released_ms != 0)
         time_write(out, "last_released_at", details->released_ms, time_base);
     json_write_text(out, "origin_queue", details->origin);
     if (details->dead_lettered_ms != 0)
         time_write(out, "dead_lettered_at", details->dead_lettered_ms, time_base);
+    if (details->cause != STORE_CAUSE_UNKNOWN) {
+        json_write_text(out, "cause", cause_name(details->cause));
+        json_write_u64(out, "attempts", details->attempts);
+    }
     json_write_text(out, "unique", details->unique.key);
     if (details->unique.until_claimed)
         json_write_text(out, "unique_until", bytes_str("claimed"));

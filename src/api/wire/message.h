@@ -41,6 +41,31 @@ time_write(struct buf *out, const char *name, int64_t ms, const struct clock *ti
 void details_write(struct buf *out, const struct store_details *details,
                    const struct clock *time_base);
 
+/* The name of a known cause, and back. False: there is no such cause. */
+struct bytes cause_name(enum store_cause cause);
+bool cause_read(struct bytes name, enum store_cause *out);
+
+/*
+ * A worker, as the store keeps it (STORE_CLIENT_MAX): its Client-ID, its address and its
+ * name (Claimd-Worker), with marks between them. Each may be empty, and older versions
+ * kept the first only. No header can have the mark.
+ */
+#define HOLDER_MARK '\n'
+enum { HOLDER_CLIENT_MAX = 36, HOLDER_ADDRESS_MAX = 45, HOLDER_WORKER_MAX = 40 };
+
+struct holder {
+    struct bytes client, address, worker; /* absent or empty: not known */
+};
+
+struct holder holder_of(struct bytes text);
+
+/* True if one of its parts is this text. */
+bool holder_has(struct bytes text, struct bytes part);
+
+/* Writes the members client, address and worker with this prefix: unknown ones as null if
+ * the prefix is empty, else not. */
+void holder_write(struct buf *out, const char *prefix, struct bytes text);
+
 /* "claimed", "delayed" or "ready". */
 const char *message_state(const struct store_message *message);
 

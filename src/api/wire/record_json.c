@@ -57,6 +57,10 @@ write_details(struct buf *out, const struct store_details *d, int64_t now_ms)
     json_write_text(out, "origin", d->origin);
     if (d->dead_lettered_ms != 0)
         write_seconds(out, "dead_lettered", now_ms - d->dead_lettered_ms);
+    if (d->cause != STORE_CAUSE_UNKNOWN) {
+        json_write_text(out, "cause", cause_name(d->cause));
+        json_write_u64(out, "attempts", d->attempts);
+    }
     json_write_text(out, "unique", d->unique.key);
     if (d->unique.until_claimed)
         json_write_flag(out, "until_claimed", true);
@@ -353,9 +357,9 @@ static const struct record_field message_fields[] = {
 
 /* Times are ms ago; STORE_UNSET: left out. */
 struct details_json {
-    struct bytes reason, client, origin, unique;
+    struct bytes reason, client, origin, cause, unique;
     int64_t released, dead_lettered;
-    uint64_t due_ms;
+    uint64_t attempts, due_ms;
     bool until_claimed;
 };
 
@@ -365,6 +369,8 @@ static const struct record_field details_fields[] = {
     FIELD(details_json, origin, TEXT, 0),
     FIELD(details_json, released, SECONDS, 0),
     FIELD(details_json, dead_lettered, SECONDS, 0),
+    FIELD(details_json, cause, TEXT, 0),
+    FIELD(details_json, attempts, COUNT, UINT32_MAX),
     FIELD(details_json, unique, TEXT, 0),
     FIELD(details_json, until_claimed, FLAG, 0),
     FIELD(details_json, due_ms, COUNT, STORE_MS_MOST),
@@ -480,6 +486,7 @@ static enum status
 read_details(struct record_reader *r, struct bytes text, const struct store_details **out)
 {
     struct details_json d = {.released = STORE_UNSET, .dead_lettered = STORE_UNSET};
+    enum store_cause cause = STORE_CAUSE_UNKNOWN;
     struct store_details *details = arena_alloc(r->arena, sizeof(*details));
     enum status st = details == NULL
                          ? ST_NO_MEMORY
@@ -497,6 +504,10 @@ read_details(struct record_reader *r, struct bytes text, const struct store_deta
                              d.client.len, STORE_CLIENT_MAX);
     if (bytes_present(d.origin) && caller_queue_name(d.origin) != ST_OK)
         return refuse_member(r, of_details, "origin", "it is not the name of a queue");
+    if (bytes_present(d.cause) &&
+        (!cause_read(d.cause, &cause) || d.dead_lettered == STORE_UNSET))
+        return refuse_member(r, of_details, "cause",
+                             "it must be worker, attempts or expired, of a dead letter");
     *details = (struct store_details){
         .reason = d.reason,
         .client = d.client,
@@ -504,6 +515,8 @@ read_details(struct record_reader *r, struct bytes text, const struct store_deta
         .origin = d.origin,
         .dead_lettered_ms =
             d.dead_lettered == STORE_UNSET ? 0 : r->now_ms - d.dead_lettered,
+        .cause = cause,
+        .attempts = cause == STORE_CAUSE_UNKNOWN ? 0 : (uint32_t)d.attempts,
         .unique = {.key = d.unique,
                    .until_claimed = d.until_claimed && d.unique.len > 0,
                    .due_ms = (int64_t)d.due_ms}};

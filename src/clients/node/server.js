@@ -5,6 +5,7 @@ const { randomUUID } = require("node:crypto");
 const { setMaxListeners } = require("node:events");
 const http = require("node:http");
 const https = require("node:https");
+const { hostname } = require("node:os");
 const { text } = require("node:stream/consumers");
 const { setTimeout: sleep } = require("node:timers/promises");
 
@@ -54,6 +55,12 @@ function parseUrl(given) {
   }
 }
 
+/** Host and process, in at most 40 visible characters. */
+function workerName() {
+  const pid = ` ${process.pid}`;
+  return hostname().replace(/[^!-~]/g, "?").slice(0, 40 - pid.length) + pid;
+}
+
 /** A server, seen from one project, and the connections to it. */
 class Server {
   constructor(url, { project, token, clientId } = {}) {
@@ -63,6 +70,7 @@ class Server {
     this._agent = new this._library.Agent({ keepAlive: true });
     const headers = {
       "Client-ID": clientId || randomUUID(),
+      "Claimd-Worker": workerName(),
       "Content-Type": "application/json",
       "X-Project-ID": project || process.env.CLAIMD_PROJECT,
       "X-Auth-Token": token || process.env.CLAIMD_TOKEN,

@@ -45,7 +45,7 @@ local tells = idle_subscription_due(f)
 for _, i in ipairs(accepted) do
     local id, sum, body, details, d = ARGV[i + 1], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], unique_new[i]
     if d then
-        d.origin, d.dead = '', 0
+        cause.forget(d)
         details = pack_details(d)
     end
     local posted, expires = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])

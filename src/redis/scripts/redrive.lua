@@ -94,7 +94,10 @@ for _, m in ipairs(dry and {} or chosen) do
     local body, id, sum, kind = call('HGET', M, 'b' .. n), id_of(w, tonumber(n), h), checksum_of(h), BACK_UNIQUE
     remove_message(w, ch, n, h, d)
     if not keeps_count then h.count = 0 end
-    if d.key == '' then d.origin, d.dead, kind = '', 0, BACK end
+    if d.key == '' then
+        cause.forget(d)
+        kind = BACK
+    end
     local details = (d.key ~= '' or d.released > 0) and pack_details(d) or ''
     transfer_message(w, words, kind, target, n, h, id, sum, details, body)
 end

@@ -16,9 +16,10 @@ enum { SECOND_MS = 1000, RECORDED_FILES = 2 };
 
 /* The story as the first version wrote it, the longer story of today, and those with body
  * files and with unique messages. */
-static const char first[] = RECORDED "/version-1", latest[] = RECORDED "/version-2",
+static const char first[] = RECORDED "/version-1", previous[] = RECORDED "/version-2",
+                  latest[] = RECORDED "/version-3",
                   unloaded[] = RECORDED "/version-2-bodies",
-                  unique[] = RECORDED "/version-2-unique";
+                  unique[] = RECORDED "/version-3-unique";
 
 /* The results that clients got when the journals were written. */
 static const char id_of_2[] = "c5097f290000000000000002";
@@ -207,7 +208,7 @@ TEST_CASE("bytes");
 struct seen {
     size_t types[RECORD_TYPES], marks[MARK_FILE_GONE + 1];
     size_t seals, frames;
-    bool delayed, held, original, checksum, key, until_claimed;
+    bool delayed, held, original, checksum, key, until_claimed, cause;
 };
 
 static void
@@ -225,6 +226,7 @@ look_at_record(struct seen *seen, struct record *record)
         seen->original = seen->original || m.original_id;
         seen->checksum = seen->checksum || m.checksum != NULL;
         seen->key = seen->key || (m.details != NULL && m.details->unique.key.len > 0);
+        seen->cause = seen->cause || (m.details != NULL && m.details->attempts > 0);
         seen->until_claimed =
             seen->until_claimed || (m.details != NULL && m.details->unique.until_claimed);
     }
@@ -279,7 +281,9 @@ START_TEST(every_type_of_record_is_in_one_of_them)
     for (int mark = MARK_OPENED; mark <= MARK_CLOSED; mark++)
         ck_assert_msg(seen.marks[mark] > 0, "no mark %d", mark);
     ck_assert_uint_eq(seen.seals, 1); /* of the peaceful end */
-    ck_assert(seen.delayed && seen.held && seen.original && seen.checksum);
+    ck_assert(seen.delayed && seen.held && seen.original && seen.checksum && seen.cause);
+    seen = look_at(previous);
+    ck_assert(seen.types[STORE_CHANGE_DETAILS] > 0 && !seen.cause);
     seen = look_at(unloaded);
     ck_assert_uint_ge(seen.types[STORE_CHANGE_RUN], 3);
     ck_assert_uint_eq(seen.marks[MARK_FILE_GONE], 1);

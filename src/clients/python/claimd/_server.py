@@ -94,6 +94,13 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
+def _worker_name() -> str:
+    """Host and process, in at most 40 visible characters."""
+    pid = " %d" % os.getpid()
+    host = "".join(c if "!" <= c <= "~" else "?" for c in socket.gethostname())
+    return host[:40 - len(pid)] + pid
+
+
 class Server:
     """A server, seen from one project, and the connections of each thread and process to it."""
 
@@ -102,6 +109,7 @@ class Server:
         self.url = _parse_url(url)
         headers = {
             "Client-ID": client_id or str(uuid.uuid4()),
+            "Claimd-Worker": _worker_name(),
             "Content-Type": "application/json",
             "X-Project-ID": project or os.environ.get("CLAIMD_PROJECT", ""),
             "X-Auth-Token": token or os.environ.get("CLAIMD_TOKEN", ""),

@@ -17,12 +17,14 @@ local function new_dead_letters(words, own, least)
     return { words = words, own = own, least = least, stay = {}, count = 0 }
 end
 
--- Removes a message and adds it to the dead letters. `n` and `h` as in remove_message().
-local function add_dead_letter(w, ch, set, letters, n, h, reason, client)
+-- Removes a message and adds it to the dead letters. `n` and `h` as in remove_message(). Without a reason, the details
+-- have the client that holds the message.
+local function add_dead_letter(w, ch, set, letters, n, h, why, reason, client)
     local body, d = call('HGET', M, 'b' .. n), details_with_reason(w, n, h, reason, client)
     local id, sum = id_of(w, tonumber(n), h), checksum_of(h)
     if d.origin == '' then d.origin = letters.own end
-    d.dead = w.now
+    if d.client == '' and h.claim ~= 0 then d.client = call('HGET', M, 'h' .. digits(h.claim)) or '' end
+    d.dead, d.cause, d.attempts = w.now, why, h.count
     remove_message(w, ch, n, h, d)
     if set[5] >= 0 then
         h.posted, h.expires = w.now, deadline(w, 1000 * set[5])
@@ -59,7 +61,7 @@ local function letter_mover(w, words, own, least)
         for _, m in ipairs(dead) do
             if count == 64 or bytes >= 1048576 then break end
             count, bytes = count + 1, bytes + m.h.size
-            add_dead_letter(w, ch, set, letters, m.n, m.h, '', '')
+            add_dead_letter(w, ch, set, letters, m.n, m.h, cause.EXPIRED, '', '')
         end
         commit(w, ch)
         append_own_dead_letters(w, letters)
@@ -86,7 +88,7 @@ local function move_dead_letters(w, set, chosen, words, own, least)
     for i, n in ipairs(names) do
         local h = unpack_head(heads[i])
         if h.count < most then break end
-        add_dead_letter(w, ch, set, letters, n, h, '', '')
+        add_dead_letter(w, ch, set, letters, n, h, cause.ATTEMPTS, '', '')
     end
     commit(w, ch)
     append_own_dead_letters(w, letters)

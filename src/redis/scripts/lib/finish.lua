@@ -95,7 +95,8 @@ local function finish_claim()
                 release_message(w, ch, m.n, m.h, tonumber(item(i, 2)), tonumber(item(i, 5)), tonumber(ARGV[7]), item(i, 3),
                     client)
             else
-                add_dead_letter(w, ch, set, letters, m.n, m.h, item(i, 3), client)
+                add_dead_letter(w, ch, set, letters, m.n, m.h, action == RELEASE and cause.ATTEMPTS or cause.WORKER,
+                    item(i, 3), client)
             end
         end
     end
