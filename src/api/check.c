@@ -60,9 +60,9 @@ check_signature(struct context *ctx)
 }
 
 static bool
-has_flag(const struct context *ctx, enum route_flag flag)
+has_flag(const struct context *ctx, unsigned flags)
 {
-    return ctx->route != NULL && (ctx->route->flags & flag) != 0;
+    return ctx->route != NULL && (ctx->route->flags & flags) != 0;
 }
 
 /* For a method that the resource lacks, and for OPTIONS, its methods decide. */
@@ -401,10 +401,10 @@ check_request(struct context *ctx)
 
     if (st == ST_OK)
         st = check_token(ctx);
-    if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM))
+    if (st == ST_OK && !has_flag(ctx, ROUTE_RAW))
         st = caller_content_type(ctx->req->headers[API_HEADER_CONTENT_TYPE],
                                  ctx->req->body.len > 0 || ctx->req->body_too_large);
-    if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM) &&
+    if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM | ROUTE_RAW) &&
         !(has_flag(ctx, ROUTE_LIVE) && request_asks_for_stream(ctx->req)))
         st = caller_accept(ctx->req->headers[API_HEADER_ACCEPT]);
     if (st != ST_OK || ctx->version->open)

@@ -43,7 +43,8 @@ enum route_flag {
     ROUTE_LOCATED_PATH = 8, /* the same without the query */
     ROUTE_OPEN = 16,        /* needs no token */
     ROUTE_GUARDED = 32,     /* about all projects: needs a token for all of them */
-    ROUTE_OWN_FORM = 64,    /* not JSON: the handler checks Accept and Content-Type */
+    ROUTE_OWN_FORM = 64,    /* not JSON: the handler checks Accept */
+    ROUTE_RAW = 1024, /* bodies of any type: neither Accept nor Content-Type counts */
     ROUTE_ANY_PROJECT =
         256, /* without a project it is about all of them, and needs a token for all
                                 with the action state:dump */

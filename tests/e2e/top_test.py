@@ -60,11 +60,11 @@ class Top(unittest.TestCase):
         claim = json.loads(self.run_command("claim", "urgent", "--json"))["claim"]
         top = self.top(columns=160)
         top.type("\n")
-        top.shows(r"^urgent  http.*\n\n(.*\n)*claim +client +messages +age +ends in\n%s .* +1 +\ds +4m5\ds\n"
+        top.shows(r"^urgent  http.*\n\n(.*\n)*claim +worker +messages +age +ends in\n%s .* +1 +\ds +4m5\ds\n"
                   r"\nmessage +state .*\n[0-9a-f]{24} +claimed .*\n[0-9a-f]{24} +ready +\ds +0 +\{\"job\":\"second\"\}"
                   % claim)
         top.type("\n")
-        top.shows(r"^state +claimed\nclaim +%s\nclient " % claim)
+        top.shows(r"^state +claimed\nclaim +%s\nworker " % claim)
         top.type("\x1b")
         top.shows("^message +state ")
         top.type("\x1b")
