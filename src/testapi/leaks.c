@@ -118,14 +118,18 @@ is_kept(const struct leaks *l, const struct leak *leak)
     return false;
 }
 
+static bool
+is_full(const struct leaks *l)
+{
+    return l->count - l->suspects >= LEAKS_KEPT_MOST;
+}
+
 static void
 leak_keep(struct leaks *l, const struct leak *leak, bool settled)
 {
-    struct kept_leak *k;
+    const bool full = settled ? is_full(l) : l->suspects >= LEAKS_SUSPECTS_MOST;
+    struct kept_leak *k = full ? NULL : kept_copy(l, leak);
 
-    if (is_kept(l, leak))
-        return;
-    k = l->count < LEAKS_KEPT_MOST ? kept_copy(l, leak) : NULL;
     if (k == NULL) {
         l->left_out++;
         return;
@@ -153,7 +157,8 @@ void
 leaks_add(struct leaks *l, const struct leak *leak)
 {
     lock_acquire(&l->lock);
-    leak_keep(l, leak, true);
+    if (!is_kept(l, leak))
+        leak_keep(l, leak, true);
     lock_release(&l->lock);
 }
 
@@ -180,14 +185,16 @@ copy_suspects(struct leaks *l, size_t most, struct leak *out, uint64_t *numbers)
     return count;
 }
 
-/* Replaces a suspect by what the history says of it. */
+/* Replaces a suspect by what the history says of it, or only counts it. */
 static enum status
 settle_one(struct leaks *l, struct kept_leak *k, const struct leak *found)
 {
     struct leak leak = *found;
     struct kept_leak *settled;
 
-    if (found->kind != LEAK_NONE) {
+    if (found->kind != LEAK_NONE && is_full(l)) {
+        l->left_out++;
+    } else if (found->kind != LEAK_NONE) {
         leak.queue = k->leak.queue;
         settled = kept_copy(l, &leak);
         if (settled == NULL)

@@ -453,6 +453,25 @@ START_TEST(leaks_beyond_the_bound_are_counted)
     ck_leaks("{'leaks':[]}");
 }
 
+START_TEST(many_messages_that_were_read_are_not_counted)
+{
+    enum { POSTS = 120 };
+    const char *ten = "{\"body\":1,\"ttl\":300}", *next = MESSAGES "?echo=true&limit=20";
+
+    use_project("a");
+    for (int i = 1; i < 10; i++)
+        ten = api_text(&f, "%s,{\"body\":1,\"ttl\":300}", ten);
+    for (int i = 0; i < POSTS; i++)
+        ck_api(&f, "POST", MESSAGES, api_text(&f, "{\"messages\":[%s]}", ten), 201, NULL);
+    for (int i = 0; i < POSTS * 10 / 20; i++) {
+        fetch(next);
+        next = api_pick(&f, "links.0.href");
+    }
+    advance_unaware(300);
+    use_project(NULL);
+    ck_leaks("{'leaks':[]}");
+}
+
 START_TEST(other_words_are_refused)
 {
     static const struct api_row rows[] = {

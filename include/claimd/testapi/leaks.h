@@ -7,8 +7,10 @@
  *     leaks_settle()        looks suspects up in the history. Those that leaked stay
  *     leaks_read()          visits the leaks
  *
- *   Bounds   LEAKS_KEPT_MOST. Beyond, leaks are only counted
- *   Cost     adding O(leaks); settling as leak_look_up(), and nothing without suspects
+ *   Bounds   LEAKS_KEPT_MOST leaks and LEAKS_SUSPECTS_MOST suspects. Further ones are
+ *            only counted
+ *   Cost     adding a suspect O(1), a leak O(leaks); settling as leak_look_up(), and
+ *            nothing without suspects
  *   Threads  any
  */
 #ifndef CLAIMD_TESTAPI_LEAKS_H
@@ -16,7 +18,7 @@
 
 #include "claimd/testapi/history.h"
 
-enum { LEAKS_KEPT_MOST = 1000, LEAKS_PROJECT_MAX = 256 };
+enum { LEAKS_KEPT_MOST = 1000, LEAKS_SUSPECTS_MOST = 10000, LEAKS_PROJECT_MAX = 256 };
 
 struct leaks;
 
@@ -50,7 +52,7 @@ enum status leaks_settle(struct leaks *l, struct history *h, struct arena *arena
 typedef bool leaks_visit_fn(void *ctx, uint64_t number, const struct leak *leak);
 void leaks_read(struct leaks *l, uint64_t since, leaks_visit_fn *visit, void *ctx);
 
-/* Number of leaks that were not kept. */
+/* Number of leaks, and of suspects that may be leaks, that were not kept. */
 uint64_t leaks_left_out(struct leaks *l);
 
 /* Forgets all leaks of a project. Absent: of all, with the number of those left out. */

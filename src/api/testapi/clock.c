@@ -223,8 +223,12 @@ handle_move(struct context *ctx, read_fn *read)
     if (!testapi_move(ctx->config->testapi, (int64_t)ctx->progress->resume[0],
                       request.move == TO_NEXT ? history_before(ctx) : UINT64_MAX,
                       (struct leaks_expected){.any = request.may_expire,
-                                              .project = testapi_project(ctx)}))
+                                              .project = testapi_project(ctx)})) {
+        /* Before there are too many suspects. Without memory, the next slice does it. */
+        (void)leaks_settle(testapi_leaks(ctx->config->testapi),
+                           testapi_history(ctx->config->testapi), ctx->req->arena);
         return ST_AGAIN;
+    }
     /* The events that time has caused meanwhile. */
     page = (struct testapi_page){.out = &ctx->res->body,
                                  .events = TESTAPI_EVENTS_OF_TIME,

@@ -160,11 +160,29 @@ START_TEST(further_ones_are_counted)
         (void)snprintf(id, sizeof(id), "m%d", i);
         expire(LEAK_UNREAD, "p", id);
     }
+    ck_assert_uint_eq(leaks_left_out(leaks), 0);
+    ck_assert_int_eq(leaks_settle(leaks, history, &f.arena), ST_OK);
     ck_assert_uint_eq(leaks_left_out(leaks), 3);
     leaks_forget(leaks, bytes_str("other"));
     ck_assert_uint_eq(leaks_left_out(leaks), 3);
     leaks_forget(leaks, BYTES_NONE);
     ck_assert_uint_eq(leaks_left_out(leaks), 0);
+}
+
+START_TEST(suspects_do_not_displace_leaks)
+{
+    char id[16];
+
+    for (int i = 0; i < LEAKS_SUSPECTS_MOST; i++) {
+        (void)snprintf(id, sizeof(id), "m%d", i);
+        expire(LEAK_UNREAD, "p", id);
+        note(HISTORY_SHOWN, "reader", id);
+    }
+    ck_assert_uint_eq(leaks_left_out(leaks), 0);
+    expire(LEAK_UNREAD, "p", "one too many");
+    ck_assert_uint_eq(leaks_left_out(leaks), 1);
+    ck_assert_int_eq(leaks_settle(leaks, history, &f.arena), ST_OK);
+    ck_leaks("");
 }
 
 START_TEST(without_memory_suspects_remain_or_are_counted)
