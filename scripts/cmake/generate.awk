@@ -62,6 +62,7 @@ function add_option(    n, spelled) {
     sample[n] = $8
     reloadable[n] = $9 != ""
     help[n] = $10
+    durable[n] = $11 # the default with a journal or a store on Redis, if it differs
     is_switch[n] = words[n] == "false|true"
     is_file[n] = value[n] == "FILE" || value[n] == "DIR"
     spelled = option[n]
@@ -204,7 +205,7 @@ function write_options(in_file,    i) {
             write_head("", option[i], " = ", value[i], "")
         else
             write_head("", argument[i], is_switch[i] ? "[=" : " ", value[i], is_switch[i] ? "]" : "")
-        print roff(help[i]) "\nDefault: " roff(default_of[i]) (range[i] == "" ? "" : ", " range[i]) "."
+        print roff(help[i]) "\nDefault: " roff(default_of[i]) roff(durable[i] == "" ? "" : ", with a journal or Redis " durable[i]) (range[i] == "" ? "" : ", " range[i]) "."
         if (sample[i] != "")
             print "Example: " roff(sample[i]) "."
         if (reloadable[i])
@@ -309,7 +310,7 @@ function write_markdown(    i) {
     for (i = 1; i <= options; i++) {
         if (group[i] != group[i - 1])
             print "\n## " group[i]
-        print "\n### " option[i] "\n\n" help[i] "\n\n- Value: `" value[i] "`\n- Default: `" default_of[i] "`"
+        print "\n### " option[i] "\n\n" help[i] "\n\n- Value: `" value[i] "`\n- Default: `" default_of[i] "`" (durable[i] == "" ? "" : ", with a journal or Redis `" durable[i] "`")
         if (range[i] != "")
             print "- Range: " range[i]
         if (sample[i] != "")
@@ -334,7 +335,10 @@ function write_conf(    i, k, count, words, line) {
             line = line " " words[k]
         }
         print line
-        print option[i] in values ? option[i] " = " values[option[i]] : "#" option[i] " = " default_of[i]
+        if (option[i] in values)
+            print option[i] " = " values[option[i]]
+        else
+            print "#" option[i] " = " ("journal" in values && durable[i] != "" ? durable[i] : default_of[i])
     }
 }
 

@@ -55,6 +55,8 @@ enum auth_kind { AUTH_BY_NONE, AUTH_BY_TOKENS, AUTH_BY_CERTIFICATES, AUTH_BY_KEY
 
 enum config_source {
     CONFIG_DEFAULT,
+    CONFIG_JOURNAL, /* a default with a journal, */
+    CONFIG_REDIS,   /* or with a store on Redis (config_durable) */
     CONFIG_PROFILE,
     CONFIG_FILE,
     CONFIG_ENVIRONMENT,
@@ -208,6 +210,10 @@ struct config_setting {
     const char *option, *value;
 };
 extern const struct config_setting config_rackspace[];
+
+/* The defaults with a journal or a store on Redis, which keep messages after a restart.
+ * With ci, the plain defaults apply. */
+extern const struct config_setting config_durable[];
 
 /* ------------------------------------------------------------------ reloading */
 

@@ -5,13 +5,15 @@
  *     2. set_option() sets the defaults. Then config_file_apply() reads the file,
  *        read_variable() the environment, and read_arguments() the command line. Each
  *        overrides the ones before.
- *     3. apply_settings() applies the profile to options that no source has set.
+ *     3. apply_settings() applies the profile, and the defaults of a durable store, to
+ *        options that no source has set.
  *     4. config_check() refuses contradictions (config_check.c).
  *
  * After SIGHUP reload_read() does all of it again. It keeps the values of options that
  * need a restart. Read option.h next.
  */
 #include "main/option.h"
+#include "main/store_setup.h"
 
 #include "claimd/base/invariant.h"
 
@@ -39,7 +41,12 @@ config_error(struct config_errors *c, const char *format, ...)
         (void)fprintf(c->to, "claimd: %s\n", c->last);
 }
 
-static const char *const source_names[] = {"default", "profile", "file", "environment",
+static const char *const source_names[] = {"default",
+                                           "default with a journal",
+                                           "default with a store on Redis",
+                                           "profile",
+                                           "file",
+                                           "environment",
                                            "command line"};
 
 struct config_place
@@ -318,9 +325,13 @@ static const struct config_setting ci_short[] = {{"min_message_ttl", "1"},
                                                  {"min_claim_grace", "1"},
                                                  {NULL, NULL}};
 
-/* Sets the options of a profile that no source has set. */
+const struct config_setting config_durable[] = {{"default_message_ttl", "1209600"},
+                                                {NULL, NULL}};
+
+/* Sets the options that no source has set. */
 static void
-apply_settings(struct config *config, const struct config_setting *setting)
+apply_settings(struct config *config, const struct config_setting *setting,
+               enum config_source source)
 {
     for (; setting->option != NULL; setting++) {
         const struct option *option = option_find(bytes_str(setting->option));
@@ -332,8 +343,25 @@ apply_settings(struct config *config, const struct config_setting *setting)
             continue;
         st = option_set(option, config, bytes_str(setting->value), why);
         ENSURE_EQ(st, ST_OK); /* the values are constants */
-        origin->source = CONFIG_PROFILE;
+        origin->source = source;
     }
+}
+
+/* Messages that survive a restart outlive the weekend of their workers, too. */
+static void
+apply_durable(struct config *config)
+{
+    const size_t ttl = (size_t)(option_find(bytes_str("default_message_ttl")) - options);
+    const enum config_source source =
+        store_is_redis(config) ? CONFIG_REDIS : CONFIG_JOURNAL;
+    struct api_limits *limits = &config->limits;
+
+    if (config->ci || (!config_has(config->journal) && !store_is_redis(config)))
+        return;
+    apply_settings(config, config_durable, source);
+    if (config->origins[ttl].source == source &&
+        limits->default_message_ttl > limits->max_message_ttl)
+        limits->default_message_ttl = limits->max_message_ttl;
 }
 
 enum status
@@ -376,9 +404,10 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     }
     read_arguments(&args, out, errors);
     if (out->profile == PROFILE_RACKSPACE)
-        apply_settings(out, config_rackspace);
+        apply_settings(out, config_rackspace, CONFIG_PROFILE);
     if (out->ci_short)
-        apply_settings(out, ci_short);
+        apply_settings(out, ci_short, CONFIG_PROFILE);
+    apply_durable(out);
     return config_check(out, complete, errors);
 }
 

@@ -467,6 +467,30 @@ log_without_effect(void *ctx, const char *option, const char *where, const char 
               LOG_S("set_by", where), LOG_S("reason", why));
 }
 
+/* Logs the life of a message that is posted without a TTL, in the largest unit that has
+ * no remainder. */
+static void
+log_message_ttl(struct daemon *d)
+{
+    static const struct {
+        int64_t seconds;
+        const char *name;
+    } units[] = {{86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}};
+    const int64_t ttl_s = d->config.limits.default_message_ttl;
+    const struct option *option = option_find(bytes_str("default_message_ttl"));
+    char text[64];
+    size_t i = 0;
+
+    while (ttl_s % units[i].seconds != 0)
+        i++;
+    (void)snprintf(text, sizeof(text), "messages without a ttl live %" PRId64 " %s%s",
+                   ttl_s / units[i].seconds, units[i].name,
+                   ttl_s == units[i].seconds ? "" : "s");
+    log_event(&d->log, LOG_INFO, "message_ttl", LOG_I("seconds", ttl_s),
+              LOG_S("meaning", text), LOG_S("option", option->name),
+              LOG_S("from", config_where(&d->config, option).text));
+}
+
 static void
 log_started(struct daemon *d)
 {
@@ -493,6 +517,7 @@ log_started(struct daemon *d)
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "no_journal",
                   LOG_S("warning", "a restart loses all messages. To keep them, set the "
                                    "option journal to a directory"));
+    log_message_ttl(d);
     for (int i = 0; i <= config->auth; i++)
         auth = bytes_cut(&words, '|');
     log_event(&d->log, LOG_INFO, "auth", LOG_B("kind", auth));

@@ -95,6 +95,8 @@ print_option(const struct option *option, FILE *to)
     }
     (void)fprintf(to, "%*sDefault: ", HELP_INDENT, "");
     option_print_default(option, to);
+    if (option_durable_default(option)[0] != '\0')
+        (void)fprintf(to, ", with a journal or Redis %s", option_durable_default(option));
     if (option_has_range(option))
         (void)fprintf(to, ", range: %lld to %lld", (long long)option->min,
                       (long long)option->max);
@@ -231,7 +233,7 @@ help_print(const char *topic, FILE *to)
  *
  *     version VERSION
  *     role NAME
- *     option GROUP NAME PLACEHOLDER WORDS DEFAULT RANGE EXAMPLE RELOADABLE HELP
+ *     option GROUP NAME PLACEHOLDER WORDS DEFAULT RANGE EXAMPLE RELOADABLE HELP DURABLE
  *     LIST NAME TEXT     an entry of "signals" and other lists
  *
  * command_print_records() prints those of commands.
@@ -250,7 +252,8 @@ print_option_record(const struct option *o)
         (void)snprintf(range, sizeof(range), "%lld to %lld", (long long)o->min,
                        (long long)o->max);
     HELP_PRINT_RECORD("option", o->group, o->name, o->value, o->words, initial, range,
-                      o->example, o->live ? "yes" : "", o->help);
+                      o->example, o->live ? "yes" : "", o->help,
+                      option_durable_default(o));
 }
 
 void

@@ -380,3 +380,12 @@ option_print_default(const struct option *option, FILE *to)
     else
         option_print(option, &defaults, to);
 }
+
+const char *
+option_durable_default(const struct option *option)
+{
+    for (const struct config_setting *s = config_durable; s->option != NULL; s++)
+        if (strcmp(s->option, option->name) == 0)
+            return s->value;
+    return "";
+}

@@ -72,6 +72,9 @@ void option_print(const struct option *option, const struct config *config, FILE
 /* Prints the default in the same form. */
 void option_print_default(const struct option *option, FILE *to);
 
+/* The default with a journal or a store on Redis. "" if it is the same. */
+const char *option_durable_default(const struct option *option);
+
 /* True if the option has the same value in both. */
 bool
 option_same(const struct option *option, const struct config *a, const struct config *b);

@@ -181,9 +181,11 @@ const struct option options[] = {
         "Maximum size of a request that posts messages."),
 #undef GROUP
 #define GROUP "Times"
-    LIMIT(COMMON, default_message_ttl, 1, YEAR, "SECONDS",
-          "TTL of a message posted without one. claimd deletes a message when its TTL "
-          "ends, even if no worker claimed it."),
+    LIMIT(
+        COMMON, default_message_ttl, 1, YEAR, "SECONDS",
+        "TTL of a message posted without one. claimd deletes a message when its TTL "
+        "ends, even if no worker claimed it. With a journal or Redis, the default is 14 "
+        "days, but at most max_message_ttl. With ci, it is an hour."),
     LIMIT(0, min_message_ttl, 1, YEAR, "SECONDS",
           "Minimum TTL of a message. Lower it to test workers."),
     LIMIT(0, max_message_ttl, 1, YEAR, "SECONDS", "Maximum TTL of a message."),

@@ -236,6 +236,12 @@ const char *const leak_kind_names[] = {
 #undef LEAK_NAME
 };
 
+const char *const leak_end_names[] = {
+#define LEAK_END_NAME(name, text) text,
+    LEAK_END_LIST(LEAK_END_NAME)
+#undef LEAK_END_NAME
+};
+
 /* The server makes the ids, so clients cannot cause collisions. */
 static uint64_t
 id_hash(struct bytes id)

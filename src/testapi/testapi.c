@@ -13,6 +13,7 @@ struct testapi {
     struct clock clock, real;
     struct history *history; /* owned */
     struct faults *faults;   /* owned */
+    struct leaks *leaks;     /* owned */
     struct store_log observer;
     struct store_log *log;   /* borrowed; NULL: none */
     struct store *store;     /* borrowed */
@@ -119,6 +120,33 @@ note_change(struct testapi *testapi, const struct store_change *change)
     buf_fini(&ids);
 }
 
+/* Time has ended a claim, or messages that no client ever claimed. */
+static void
+note_expiry(struct testapi *testapi, const struct store_change *change)
+{
+    struct store_change copy = *change;
+    struct store_message_record m;
+    struct leak leak = {
+        .end = LEAK_END_EXPIRED, .queue = change->queue, .ended_ms = change->now_ms};
+
+    if (change->checkpoint || change->queue.kind != STORE_QUEUE)
+        return;
+    if (change->kind == STORE_CHANGE_CLAIM_OVER && change->count > 0) {
+        leak.kind = LEAK_CLAIM;
+        leak.id = change->claim.id;
+        leak.at_ms = change->claim.started_ms;
+        leak.messages = change->count;
+        leaks_add_expired(testapi->leaks, &leak);
+    }
+    while (change->kind == STORE_CHANGE_EXPIRED && copy.next(&copy, &m)) {
+        leak.kind = LEAK_UNREAD;
+        leak.id = m.id;
+        leak.at_ms = m.posted_ms;
+        if (m.claim_count == 0)
+            leaks_add_expired(testapi->leaks, &leak);
+    }
+}
+
 static enum status
 observer_reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
                  size_t count, size_t bytes, size_t *space)
@@ -133,8 +161,10 @@ observer_append(struct store_log *observer, struct store_change *change, size_t 
 {
     struct testapi *testapi = observer_testapi(observer);
 
-    for (const struct store_change *one = change; one != NULL; one = one->then)
+    for (const struct store_change *one = change; one != NULL; one = one->then) {
         note_change(testapi, one);
+        note_expiry(testapi, one);
+    }
     return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, space);
 }
 
@@ -176,6 +206,8 @@ testapi_new(struct mem *mem, struct testapi **out)
     if (st == ST_OK)
         st = faults_new(mem, &testapi->faults);
     if (st == ST_OK)
+        st = leaks_new(mem, &testapi->leaks);
+    if (st == ST_OK)
         *out = testapi;
     else
         testapi_free(testapi);
@@ -188,6 +220,7 @@ testapi_free(struct testapi *testapi)
     if (testapi == NULL)
         return;
     ENSURE(list_empty(&testapi->waiters));
+    leaks_free(testapi->leaks);
     faults_free(testapi->faults);
     history_free(testapi->history);
     lock_fini(&testapi->lock);
@@ -210,6 +243,12 @@ struct faults *
 testapi_faults(struct testapi *testapi)
 {
     return testapi->faults;
+}
+
+struct leaks *
+testapi_leaks(struct testapi *testapi)
+{
+    return testapi->leaks;
 }
 
 struct store_log *
@@ -260,12 +299,14 @@ testapi_freeze(struct testapi *testapi, bool stop)
 }
 
 bool
-testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
+testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since,
+             struct leaks_expected expected)
 {
     int64_t now_ms, next_ms, sample_ms = INT64_MAX;
 
     if (!testapi_retries_are_done(testapi))
         return false; /* waiters retry at the time at which they were notified */
+    leaks_expect(testapi->leaks, expected);
     now_ms = clock_now_ms(&testapi->clock);
     next_ms = store_next_ms(testapi->store);
     if (next_ms <= now_ms) { /* a slice, as in other requests */
@@ -283,6 +324,7 @@ testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
         (since != UINT64_MAX &&
          (next_ms == INT64_MAX || history_last_of(testapi->history, HISTORY_CLAIM_ENDED,
                                                   HISTORY_SCHEDULE) > since))) {
+        leaks_expect(testapi->leaks, (struct leaks_expected){.any = false});
         testapi->moved(testapi->moved_ctx);
         return true;
     }

@@ -7,8 +7,17 @@
 #define MESSAGES "/v2/queues/q/messages"
 #define WORKER   "11111111-2b9e-11e3-b191-71861300734c"
 
+/* Moves the clock as a test that lets leases and messages expire on purpose. */
 static void
 advance(int seconds)
+{
+    ck_api(&f, "POST", "/claimd/clock/advance",
+           api_text(&f, "{\"seconds\":%d,\"may_expire\":true}", seconds), 200, NULL);
+}
+
+/* Moves it as a test that does not say so. */
+static void
+advance_unaware(int seconds)
 {
     ck_api(&f, "POST", "/claimd/clock/advance", api_text(&f, "{\"seconds\":%d}", seconds),
            200, NULL);
@@ -197,6 +206,289 @@ START_TEST(an_event_dropped_from_the_history_is_null)
              "'at_ms':1769860800000}]}");
 }
 
+TESTAPI_CASE("hidden by a later test");
+
+static void
+use_project(const char *project)
+{
+    f.c.headers[API_HEADER_PROJECT_ID] = project;
+}
+
+/* All leaks of all projects, as "kind project queue ended_by ended_at_ms" each. */
+static const char *
+summary(void)
+{
+    const char *text = "", *project = f.c.headers[API_HEADER_PROJECT_ID];
+    json_t *tree, *leak;
+    size_t i;
+
+    use_project(NULL);
+    fetch("/claimd/leaks?limit=1000");
+    use_project(project);
+    tree = json_loads(api_body(&f.c), 0, NULL);
+    json_array_foreach(json_object_get(tree, "leaks"), i, leak)
+    {
+        const char *by = json_string_value(json_object_get(leak, "ended_by"));
+
+        text = api_text(&f, "%s%s %s %s %s %lld\n", text,
+                        json_string_value(json_object_get(leak, "kind")),
+                        json_string_value(json_object_get(leak, "project")),
+                        json_string_value(json_object_get(leak, "queue")),
+                        by == NULL ? "-" : by,
+                        json_integer_value(json_object_get(leak, "ended_at_ms")));
+    }
+    json_decref(tree);
+    return text;
+}
+
+/* A test in this project posts a message, claims it, and forgets the claim. */
+static const char *
+leak_claim(const char *project)
+{
+    const char *claim;
+
+    use_project(project);
+    post("q");
+    claim = take("q", 1);
+    ck_assert_ptr_nonnull(claim);
+    return claim;
+}
+
+#define ck_summary(expected) ck_assert_str_eq(summary(), expected)
+
+START_TEST(a_claim_that_ends_in_the_move_of_a_later_test_has_leaked)
+{
+    const char *claim = leak_claim("first");
+
+    use_project("later");
+    leak_claim("later");
+    advance(60); /* the later test expects the end of its own lease only */
+    ck_summary("claim first q time 1769860860000\n");
+    use_project("first");
+    ck_leaks(
+        api_text(&f,
+                 "{'leaks':[{'kind':'claim','project':'first','queue':'q','claim':'%s',"
+                 "'messages':1,'client':'" WORKER "','at':'2026-01-31T12:00:00Z',"
+                 "'at_ms':1769860800000,'ended_by':'time',"
+                 "'ended_at':'2026-01-31T12:01:00Z','ended_at_ms':1769860860000}]}",
+                 claim));
+    use_project("later");
+    ck_leaks("{'leaks':[]}");
+}
+
+START_TEST(a_later_test_of_the_same_project_does_not_hide_it)
+{
+    const char *first = leak_claim("p"), *second, *id;
+
+    advance_unaware(60);
+    second = take("q", 1); /* it gets the message, and finishes it */
+    ck_assert_ptr_nonnull(second);
+    ck_assert_str_ne(first, second);
+    id = api_pick(&f, "messages.0.id");
+    ck_api(&f, "DELETE", api_text(&f, MESSAGES "/%s?claim_id=%s", id, second), NULL, 204,
+           NULL);
+    ck_summary("claim p q time 1769860860000\n");
+    advance(365 * 24 * 3600);
+    ck_summary("claim p q time 1769860860000\n");
+}
+
+START_TEST(a_move_without_a_project_may_expire_all)
+{
+    leak_claim("a");
+    leak_claim("b");
+    use_project(NULL);
+    advance(3600);
+    ck_summary("");
+}
+
+START_TEST(a_setting_of_the_clock_may_expire_as_well)
+{
+    ck_api(&f, "PUT", "/claimd/clock", "{\"ahead_seconds\":0}", 200, NULL);
+    leak_claim("a");
+    ck_api(&f, "PUT", "/claimd/clock", "{\"ahead_seconds\":60,\"may_expire\":true}", 200,
+           NULL);
+    ck_summary("");
+    leak_claim("a");
+    ck_api(&f, "PUT", "/claimd/clock", "{\"ahead_seconds\":120,\"may_expire\":false}",
+           200, NULL);
+    ck_assert_ptr_nonnull(strstr(summary(), "claim a q time "));
+}
+
+START_TEST(the_end_of_a_move_ends_its_permission)
+{
+    leak_claim("a");
+    advance(30);
+    advance_unaware(30);
+    ck_summary("claim a q time 1769860860000\n");
+}
+
+START_TEST(an_unread_message_that_expires_has_leaked)
+{
+    use_project("a");
+    post("q");
+    post("shown");
+    fetch("/v2/queues/shown/messages?echo=true");
+    advance_unaware(3600);
+    ck_summary("unread a q time 1769864400000\n");
+    fetch("/claimd/leaks");
+    ck_assert_str_eq(api_pick(&f, "leaks.0.client"), API_CALL_CLIENT);
+}
+
+START_TEST(a_dead_letter_that_expires_unread_has_leaked)
+{
+    use_project("a");
+    make_dead_letter();
+    advance_unaware(30 * 24 * 3600);
+    ck_assert_ptr_nonnull(strstr(summary(), "dead_letter a dead time "));
+}
+
+START_TEST(released_and_finished_claims_have_not)
+{
+    const char *claim = leak_claim("a"), *id = api_pick(&f, "messages.0.id");
+
+    ck_api(&f, "DELETE", api_text(&f, MESSAGES "/%s?claim_id=%s", id, claim), NULL, 204,
+           NULL);
+    claim = leak_claim("a");
+    ck_api(&f, "DELETE", api_text(&f, "/v2/queues/q/claims/%s", claim), NULL, 204, NULL);
+    advance_unaware(3600); /* the released message was read */
+    ck_summary("");
+}
+
+START_TEST(deleting_messages_and_queues_cleans_up)
+{
+    use_project("a");
+    ck_api(&f, "DELETE", api_text(&f, MESSAGES "/%s", post("q")), NULL, 204, NULL);
+    post("gone");
+    ck_api(&f, "DELETE", "/v2/queues/gone", NULL, 204, NULL);
+    leak_claim("a");
+    ck_api(&f, "POST", "/v2/queues/q/purge", "{\"resource_types\":[\"messages\"]}", 204,
+           NULL);
+    advance_unaware(3600);
+    ck_summary("");
+}
+
+START_TEST(a_clock_that_a_fault_moves_may_expire_the_leases_of_its_project)
+{
+    leak_claim("a");
+    leak_claim("b");
+    ck_api(&f, "PUT", "/claimd/faults",
+           "{\"faults\":[{\"fault\":\"clock; seconds=60\",\"times\":1}]}", 204, NULL);
+    fetch("/v2/queues/q/stats");
+    ck_summary("claim a q time 1769860860000\n");
+}
+
+START_TEST(a_reset_keeps_what_leaked_before_it)
+{
+    use_project("a");
+    make_dead_letter();
+    post("q");
+    post("shown");
+    fetch("/v2/queues/shown/messages?echo=true");
+    ck_assert_ptr_nonnull(take("q", 1));
+    post("q");
+    leak_claim("b");
+    use_project("a");
+    ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL);
+    ck_summary("dead_letter a dead reset 1769860860000\n"
+               "claim a q reset 1769860860000\n"
+               "unread a q reset 1769860860000\n"
+               "claim b q - 0\n");
+    ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL); /* nothing is there twice */
+    use_project(NULL);
+    ck_api(&f, "POST", "/claimd/reset?leaks=forget&project=a", NULL, 204, NULL);
+    ck_summary("claim b q - 0\n");
+    ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL);
+    ck_summary("claim b q reset 1769860860000\n");
+    ck_api(&f, "POST", "/claimd/reset?leaks=forget", NULL, 204, NULL);
+    ck_summary("");
+}
+
+START_TEST(a_state_keeps_what_leaked_in_the_one_before)
+{
+    leak_claim("a");
+    ck_api(&f, "PUT", "/claimd/state", "{\"queue\":\"n\"}", 204, NULL);
+    ck_summary("claim a q reset 1769860800000\n");
+    post("n");
+    ck_api(&f, "PUT", "/claimd/state?leaks=forget", "{\"end\":0}", 204, NULL);
+    ck_summary("");
+    post("n");
+    ck_api(&f, "PUT", "/claimd/state", "nonsense", 400, NULL);
+    ck_summary("unread a n - 0\n"); /* it is still there, and once */
+}
+
+START_TEST(a_reset_finds_the_leaks_of_long_queues)
+{
+    enum { POSTS = 60 };
+    const char *ten = "{\"body\":1}";
+
+    use_project("a");
+    for (int i = 1; i < 10; i++)
+        ten = api_text(&f, "%s,{\"body\":1}", ten);
+    for (int i = 0; i < POSTS; i++)
+        ck_api(&f, "POST", MESSAGES, api_text(&f, "{\"messages\":[%s]}", ten), 201, NULL);
+    ck_assert_ptr_nonnull(take("q", 15));
+    ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL);
+    fetch("/claimd/leaks?limit=1000");
+    ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "claim");
+    ck_assert(strstr(api_body(&f.c), "\"messages\":15,") != NULL);
+    ck_assert_str_eq(api_pick(&f, "leaks.585.kind"), "unread"); /* the last one */
+    ck_assert(strstr(api_body(&f.c), "left_out") == NULL);
+}
+
+START_TEST(leaks_beyond_the_bound_are_counted)
+{
+    enum { MORE = 30 };
+
+    use_project("a");
+    for (int i = 0; i < LEAKS_KEPT_MOST + MORE; i++)
+        post("q");
+    advance_unaware(3600);
+    use_project(NULL);
+    fetch("/claimd/leaks?limit=1000");
+    ck_assert(strstr(api_body(&f.c), "],\"left_out\":30,") != NULL);
+    ck_assert_str_eq(api_pick(&f, "leaks.999.kind"), "unread");
+    fetch("/claimd/leaks?project=b");
+    ck_api_body(&f, "{'leaks':[]}");
+    ck_api(&f, "POST", "/claimd/reset?leaks=forget", NULL, 204, NULL);
+    ck_leaks("{'leaks':[]}");
+}
+
+START_TEST(many_messages_that_were_read_are_not_counted)
+{
+    enum { POSTS = 120 };
+    const char *ten = "{\"body\":1,\"ttl\":300}", *next = MESSAGES "?echo=true&limit=20";
+
+    use_project("a");
+    for (int i = 1; i < 10; i++)
+        ten = api_text(&f, "%s,{\"body\":1,\"ttl\":300}", ten);
+    for (int i = 0; i < POSTS; i++)
+        ck_api(&f, "POST", MESSAGES, api_text(&f, "{\"messages\":[%s]}", ten), 201, NULL);
+    for (int i = 0; i < POSTS * 10 / 20; i++) {
+        fetch(next);
+        next = api_pick(&f, "links.0.href");
+    }
+    advance_unaware(300);
+    use_project(NULL);
+    ck_leaks("{'leaks':[]}");
+}
+
+START_TEST(other_words_are_refused)
+{
+    static const struct api_row rows[] = {
+        {"POST", "/claimd/reset?leaks=keep", NULL, 400, "Invalid parameter"},
+        {"PUT", "/claimd/state?leaks=all", "{\"end\":0}", 400, "Invalid parameter"},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":1,\"may_expire\":1}", 400,
+         "Invalid request body"},
+        {"POST", "/claimd/clock/advance", "{\"may_expire\":true}", 400,
+         "Invalid request body"},
+        {"PUT", "/claimd/clock", "{\"may_expire\":\"yes\"}", 400, "Invalid request body"},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":1,\"may\":true}", 400,
+         "Invalid request body"},
+    };
+
+    ck_api_rows(&f, rows);
+}
+
 TESTAPI_CASE("pages");
 
 static void
@@ -256,6 +548,25 @@ START_TEST(pages_go_through_all_projects_and_queues)
     ck_assert_uint_eq(count_all("/claimd/leaks?project=none", &pages), 0);
     f.c.headers[API_HEADER_PROJECT_ID] = "z";
     ck_assert_uint_eq(count_all("/claimd/leaks", &pages), 10);
+}
+
+START_TEST(pages_begin_with_what_time_has_ended)
+{
+    size_t pages;
+
+    for (int i = 0; i < 10; i++)
+        post_as(i < 5 ? "a" : "b", "old");
+    advance_unaware(3600);
+    for (int i = 0; i < 10; i++)
+        post_as(i < 5 ? "a" : "b", "new");
+    ck_assert_uint_eq(count_all("/claimd/leaks", &pages), 20);
+    for (int limit = 1; limit <= 11; limit++) {
+        ck_assert_uint_eq(
+            count_all(api_text(&f, "/claimd/leaks?limit=%d", limit), &pages), 20);
+        ck_assert_uint_eq(
+            count_all(api_text(&f, "/claimd/leaks?limit=%d&project=b", limit), &pages),
+            10);
+    }
 }
 
 START_TEST(a_queue_that_has_gone_between_two_pages_is_passed)
@@ -318,6 +629,9 @@ START_TEST(without_memory_it_says_so)
 {
     int code = 503;
 
+    post("old");
+    ck_assert_ptr_nonnull(take("old", 1));
+    advance_unaware(60);
     make_dead_letter();
     post("q");
     ck_assert_ptr_nonnull(take("q", 1));

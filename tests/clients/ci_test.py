@@ -81,6 +81,74 @@ def test_second(claimd):
     assert claimd.advance(60) == []
 """
 
+# Tests without a fixture, in one project. The first one forgets a claim. The second one hides that: it
+# moves the clock by a minute, gets the message, and finishes it.
+HIDING = """
+import json
+import os
+import urllib.request
+
+
+def ask(method, path, document=None):
+    request = urllib.request.Request(os.environ["CLAIMD_URL"] + path, json.dumps(document).encode(), {
+        "Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "demo",
+        "Content-Type": "application/json"}, method=method)
+    with urllib.request.urlopen(request) as response:
+        text = response.read()
+    return json.loads(text) if text else None
+
+
+def claim():
+    return ask("POST", "/v2/queues/jobs/claims", {"ttl": 60, "grace": 60})["messages"]
+
+
+def test_first():
+    ask("POST", "/v2/queues/jobs/messages", {"messages": [{"body": 1, "ttl": 300}]})
+    assert len(claim()) == 1
+
+
+def test_second():
+    ask("POST", "/v2/queues/jobs/messages", {"messages": [{"body": 2, "ttl": 300}]})
+    assert len(claim()) == 1
+    ask("POST", "/claimd/clock/advance", {"seconds": 60MAY})
+    for message in claim():
+        ask("DELETE", message["href"])
+    ask("GET", "/claimd/expect?queue=jobs&messages=0")
+"""
+
+# A test for each recipe that leaves a claim, and hides that by a move of the clock.
+LEAKS = {
+    "pytest": ("test_leak.py", """
+def test_leak(claimd):
+    claimd.queue("jobs").post(1)
+    claimd.queue("jobs").claim(lease=60)
+    claimd.ask("POST", "/claimd/clock/advance", {"seconds": 60})
+"""),
+    "node:test": ("leak.test.js", """
+const test = require("node:test");
+const { claimd } = require("claimd/test");
+
+test("leak", async (t) => {
+  const server = await claimd(t);
+  await server.queue("jobs").post([1]);
+  await server.queue("jobs").claim({ lease: 60 });
+  await server.ask("POST", "/claimd/clock/advance", { seconds: 60 });
+});
+"""),
+    "Go": ("leak_test.go", """
+package worker
+
+import "testing"
+
+func TestALeak(t *testing.T) {
+	begin(t)
+	post(1)
+	claim()
+	claimd(t, "POST", "/claimd/clock/advance", `{"seconds": 60}`)
+}
+"""),
+}
+
 
 class Case(unittest.TestCase):
     def setUp(self):
@@ -164,6 +232,74 @@ class Recipes(Case):
     @needs("node")
     def test_node(self):
         self.assert_recipe("node:test", r"^\S+ pass 1$")
+
+    def assert_leak_fails(self, title, said, result):
+        """A test that leaks fails, and no other one of the recipe does."""
+        text = section(title)
+        self.write({**files(text), LEAKS[title][0]: LEAKS[title][1]})
+        run = self.run_bash("set -eu\n" + examples.blocks(text, "bash")[0])
+        self.assertNotEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertRegex(run.stdout + run.stderr, said)
+        self.assertRegex(run.stdout, "(?m)" + result)
+        self.assertNotRegex(run.stdout, "(?i)fail: .*late")
+
+    @needs("pytest")
+    def test_a_leak_fails_its_test_in_pytest(self):
+        self.assert_leak_fails("pytest", r"leaked: claim \w+ of 1 messages in queue jobs",
+                               r"^ERROR test_leak\.py::test_leak(?:.|\n)*=+ 3 passed.* 1 error")
+
+    @needs("node")
+    def test_a_leak_fails_its_test_in_node(self):
+        self.assert_leak_fails("node:test", r"leaked: claim \w+ of 1 messages in queue jobs",
+                               r"^\S+ pass 1\n\S+ fail 1$")
+
+    def test_a_leak_fails_its_test_in_go(self):
+        self.assert_leak_fails("Go", r"leaked: \[map\[.*ended_by:time.*kind:claim",
+                               r"--- FAIL: TestALeak\b(?:.|\n)*^FAIL")
+
+    @needs("bats")
+    def test_a_leak_fails_its_test_in_bats(self):
+        text = section("bats")
+        script = files(text)["worker.bats"]
+        leak = '@test "a leak" {\n    take\n    ask POST /claimd/clock/advance \'{"seconds": 60}\'\n}\n\n'
+        self.write({"worker.bats": script.replace("@test", leak + "@test", 1)})
+        run = self.run_bash(examples.blocks(text, "bash")[0])
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        self.assertRegex(run.stdout, r"(?m)^not ok 1 a leak\n(?:#.*\n)*ok 2 .*\nok 3 ")
+
+    @needs("phpunit")
+    def test_a_leak_fails_its_test_in_phpunit(self):
+        text = section("PHPUnit")
+        written = files(text)
+        leak = """
+    public function testALeak()
+    {
+        $this->claimd->queues('PUT', '/queues/jobs');
+        $this->claimd->queues('POST', '/queues/jobs/messages', [['ttl' => 3600, 'body' => 1]]);
+        $this->claimd->queues('POST', '/queues/jobs/claims', ['ttl' => 60, 'grace' => 60]);
+        $this->claimd->control('POST', 'clock/advance', ['seconds' => 60]);
+    }
+
+    public function testALateWorker"""
+        written["WorkerTest.php"] = written["WorkerTest.php"].replace("\n    public function testALateWorker", leak)
+        self.write(written)
+        run = self.run_bash(examples.blocks(text, "bash")[0])
+        self.assertNotEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertRegex(run.stdout, r"(?m)^1\) WorkerTest::testALeak$")
+        self.assertIn("Tests: 2, ", run.stdout)
+        self.assertIn("Failures: 1.", run.stdout)
+
+    @needs("pytest")
+    def test_a_run_finds_a_leak_that_a_later_test_hides(self):
+        self.write({"test_hiding.py": HIDING.replace("MAY", "")})
+        run = self.run_bash("claimd run --fail-on-leak -- %s -m pytest -q" % sys.executable)
+        self.assertIn("2 passed", run.stdout, run.stderr)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertEqual(len(re.findall(r"claimd: leaked: claim \w+ of 1 message in queue jobs "
+                                        r"\(project demo\), .*, expired at ", run.stderr)), 2, run.stderr)
+        self.write({"test_hiding.py": HIDING.replace("MAY", ', "may_expire": True')})
+        run = self.run_bash("claimd run --fail-on-leak -- %s -m pytest -q" % sys.executable)
+        self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
 
     @needs("pytest")
     def test_a_failed_test_does_not_fail_the_next(self):

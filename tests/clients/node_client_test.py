@@ -71,7 +71,7 @@ test("left_on_purpose", async (t) => {
 test("claim_left", async (t) => {
   const queue = (await claimd(t)).queue("jobs");
   await queue.post([1]);
-  await queue.claim();
+  await queue.claim({ lease: 60 });
 });
 
 test("message_left", async (t) => {
@@ -84,6 +84,7 @@ test("dead_letter_left", async (t) => {
   const queue = server.queue("jobs");
   await queue.post([1]);
   await (await queue.claim()).jobs[0].retry();
+  await server.advance(60);
 });
 """ % {"client": CLIENT}
 SHARED = """

@@ -941,9 +941,21 @@ class Fixture:
         self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
 
     def test_a_suite_uses_the_server_of_claimd_run(self):
-        status, said = self.run_suite(self.passing, under=(os.path.realpath(CLAIMD), "run", "--"))
+        run = (os.path.realpath(CLAIMD), "run", "--fail-on-leak", "--log", "log", "--access-log", "--")
+        status, said = self.run_suite(self.passing, under=run)
         self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
-        self.assertRegex(said, "claimd: leaked: .*left_on_purpose")  # by the end of the run
+        self.assertNotIn("leaked", said)  # left_on_purpose said so
+        with open(os.path.join(self.folder, "log"), encoding="utf-8") as f:
+            self.assertIn("path=/claimd/reset", f.read())
+
+    def test_the_run_reports_what_a_later_test_lets_expire(self):
+        run = (os.path.realpath(CLAIMD), "run", "--fail-on-leak", "--")
+        status, said = self.run_suite(["claim_left", "dead_letter_left"], under=run)
+        self.assertEqual((status, self.results(said)[1]), (1, 2), said)
+        self.assertRegex(said, self.failing["claim_left"])
+        self.assertRegex(said, r"claimd: leaked: claim .*claim_left\), neither finished nor released, .*"
+                               r", expired at ")
+        self.assertRegex(said, "(?m)^claimd: 2 leaks: 1 claim, 0 messages never read, 1 dead letter$")
 
     def test_the_url_of_the_server_may_end_with_a_slash(self):
         with Server("--ci") as server:
@@ -963,7 +975,7 @@ class Fixture:
             url = "http://127.0.0.1:%d" % closed.getsockname()[1]
         status, said = self.run_suite(self.passing, CLAIMD_URL=url)
         self.assertEqual(status, 1, said)
-        self.assertRegex(said, "POST %s/claimd/reset: .*(?i:refused)" % url)
+        self.assertRegex(said, r"POST %s/claimd/reset\S*: .*(?i:refused)" % url)
 
     def test_names_of_queues_and_events_are_quoted(self):
         for call, refusal in (('expect("a&claimed=9")', "at least one of"), ('history("claimed&limit=1")', "event")):

@@ -59,7 +59,7 @@ def test_left_on_purpose(claimd):
 
 def test_claim_left(claimd):
     claimd.queue("jobs").post(1)
-    claimd.queue("jobs").claim()
+    claimd.queue("jobs").claim(lease=60)
 
 def test_message_left(claimd):
     claimd.queue("jobs").post(1)
@@ -69,6 +69,7 @@ def test_dead_letter_left(claimd):
     queue = claimd.queue("jobs")
     queue.post(1)
     queue.claim().jobs[0].retry()
+    claimd.advance(60)
 
 def hang(claimd):
     print("pid", os.getpid(), flush=True)
@@ -194,10 +195,11 @@ class Plugin(Fixture, unittest.TestCase):
         words = ("-n", "2", *("test_suite.py::test_" + name for name in sorted(self.passing)))
         status, said = self.run_in_folder(*self.pytest(*words))
         self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
-        run = (os.path.realpath(CLAIMD), "run", "--instances", "2", "--")
+        run = (os.path.realpath(CLAIMD), "run", "--instances", "2", "--log", "log", "--access-log", "--")
         status, said = self.run_in_folder(*run, *self.pytest(*words))
         self.assertEqual((status, *self.results(said)), (0, len(self.passing), 0), said)
-        self.assertIn("claimd: 1 leak", said)  # so these servers were used
+        with open(os.path.join(self.folder, "log"), encoding="utf-8") as f:
+            self.assertIn("path=/claimd/reset", f.read())  # so these servers were used
 
     def test_an_old_pytest_runs_suites_without_the_fixture(self):
         self.write(test_suite_dot_py="def test_it():\n    pass\n")

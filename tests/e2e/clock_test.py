@@ -92,7 +92,7 @@ class WallClock(JournalCase):
 
     def test_the_downtime_can_be_given(self):
         self.start()
-        self.post("q", "an hour")
+        self.post("q", "an hour", ttl=3600)
         self.stop()
         self.start_with_clock("--journal-downtime", "7200")
         self.assertEqual(self.bodies("q"), [])
@@ -117,7 +117,7 @@ class WallClock(JournalCase):
 
         sink = self.enterContext(Receiver(receive))
         self.fetch("POST", "q/subscriptions", {"subscriber": sink.url}, 201)
-        [message] = self.post("q", 1)
+        [message] = self.post("q", 1, ttl=HOUR)
         eventually(lambda: stamps)
         self.assertLess(abs(stamps[0] - time.time()), NEAR_S)
         self.near(self.fetch("GET", "q/stats", status=200)["messages"]["oldest"]["created"])

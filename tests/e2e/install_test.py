@@ -49,11 +49,13 @@ class Install(unittest.TestCase):
         claimd, config = self.find("/bin/claimd"), self.find("/etc/claimd/claimd.conf")
         values = self.run_program(claimd, "--config", config, "--print-config")
         changed = [line.split("  ;")[0] for line in values.split("\n") if "from the file" in line]
-        # Two weeks, as max_message_ttl: a message survives the weekend of its workers.
-        self.assertEqual(changed, ["journal = /var/lib/claimd", "default_message_ttl = 1209600"])
+        self.assertEqual(changed, ["journal = /var/lib/claimd"])
+        # Two weeks: a message survives the weekend of its workers.
+        self.assertIn("\ndefault_message_ttl = 1209600  ; from the default with a journal\n", values)
         self.run_program(claimd, "--config", config, "--check-config")
         with open(config, encoding="utf-8") as f:
             lines = f.read().split("\n")
+        self.assertIn("#default_message_ttl = 1209600", lines)
         for line in self.run_program(claimd, "--print-config").split("\n"):
             if " = " in line and not line.startswith(("journal =", "default_message_ttl =")):
                 with self.subTest(line=line):

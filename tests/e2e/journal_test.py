@@ -96,6 +96,26 @@ class Restarts(JournalCase):
         self.assertEqual(self.claim("q").bodies(), [1])
 
 
+class Lifetimes(JournalCase):
+    def test_messages_live_for_two_weeks_and_stored_ones_keep_their_ttl(self):
+        self.start("--default-message-ttl", "3600")  # the default of claimd 0.2.0
+        self.fetch("POST", "q/messages", {"messages": [{"body": "old"}]}, 201)
+        self.crash()
+        self.start()
+        self.fetch("PUT", "short", {"_default_message_ttl": 60}, 201)
+        for queue, body in (("q", {"body": "new"}), ("q", {"body": "own", "ttl": 90}), ("short", {"body": 1})):
+            self.fetch("POST", queue + "/messages", {"messages": [body]}, 201)
+        self.assertEqual({m["body"]: m["ttl"] for m in self.listed("q")},
+                         {"old": 3600, "new": 14 * 24 * 3600, "own": 90})
+        self.assertEqual([m["ttl"] for m in self.listed("short")], [60])
+        self.assertEqual(self.fetch("GET", "q", status=200)["_default_message_ttl"], 14 * 24 * 3600)
+
+    def test_the_test_api_keeps_the_hour(self):
+        self.start("--ci")
+        self.fetch("POST", "q/messages", {"messages": [{"body": 1}]}, 201)
+        self.assertEqual([m["ttl"] for m in self.listed("q")], [3600])
+
+
 class TimeGoesOn(JournalCase):
     def test_deadlines_that_passed_while_down_are_processed(self):
         self.start()

@@ -105,6 +105,12 @@ class Pages(unittest.TestCase):
                 self.assertIsNotNone(entry, head)
                 self.assertRegex(plain(entry[1]), r"Default: %s[.,]" % re.escape(default))
 
+    def test_both_defaults_of_the_ttl_are_there(self):
+        both = "Default: 3600, with a journal or Redis 1209600,"
+        self.assertIn(both, say("--help", "times"))
+        for name in ("claimd.1", "claimd.conf.5"):
+            self.assertEqual(plain(page(name)).count(both), 1, name)
+
     def test_every_command_is_there_as_its_help_has_it(self):
         found = sections(page("claimd.1"))
         self.assertGreaterEqual(set(commands()),

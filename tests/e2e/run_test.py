@@ -516,6 +516,64 @@ print(claim(client=%r)["messages"][0]["href"].split("=")[-1])""" % OTHER)
         _, lines = self.leaks("post()\nsys.exit(9)", "--fail-on-leak", status=9)
         self.assertEqual(len(lines), 2)
 
+    def test_a_claim_that_a_later_test_lets_expire(self):
+        """The first test forgets its claim. A later one moves the clock by a minute, gets the message
+        and finishes it. Nothing is left at the end."""
+        (claimed,), lines = self.leaks("""
+post()
+print(claim()["messages"][0]["href"].split("=")[-1])
+fetch("POST", "/claimd/clock/advance", {"seconds": 60})
+fetch("DELETE", claim(client=%r)["messages"][0]["href"])
+fetch("GET", "/claimd/expect?queue=jobs&messages=0")
+""" % OTHER, "--fail-on-leak", status=1)
+        self.assertRegex(lines[0], r"^claimd: leaked: claim %s of 1 message in queue jobs "
+                         r"\(project p\), neither finished nor released, claimed by %s at \S+Z, "
+                         r"expired at \S+Z$" % (claimed, CLIENT_ID))
+        self.assertEqual(lines[1:], [
+            "claimd: 1 leak: 1 claim, 0 messages never read, 0 dead letters",
+            "claimd: If a test lets leases or messages expire on purpose, it moves the clock with "
+            '"may_expire": true'])
+
+    def test_a_claim_that_expires_on_purpose(self):
+        self.assertEqual(self.leaks("""
+post()
+claim()
+fetch("POST", "/claimd/clock/advance", {"seconds": 60, "may_expire": True})
+fetch("DELETE", claim()["messages"][0]["href"])
+post("short")
+fetch("POST", "/claimd/clock/advance", {"seconds": 3600, "may_expire": True})
+""", "--fail-on-leak"), ([], []))
+
+    def test_a_claim_that_expires_while_a_later_test_runs(self):
+        _, lines = self.leaks("""
+post()
+fetch("POST", "/v2/queues/jobs/claims", {"ttl": 1, "grace": 60})
+fetch("GET", "/claimd/expect?queue=jobs&claimed=0&wait=20")
+fetch("DELETE", claim()["messages"][0]["href"])
+""", "--ci-short", "--fail-on-leak", status=1)
+        self.assertIn("neither finished nor released", lines[0])
+        self.assertRegex(lines[0], ", expired at ")
+
+    def test_an_unread_message_and_a_claim_that_a_reset_deletes(self):
+        _, lines = self.leaks("""
+post()
+claim()
+post("unread")
+fetch("POST", "/claimd/reset")
+""", "--fail-on-leak", status=1)
+        for line in lines[:2]:
+            self.assertRegex(line, r"^claimd: leaked: .* at \S+Z, deleted by a reset at \S+Z$")
+        self.assertEqual(lines[2:], ["claimd: 2 leaks: 1 claim, 1 message never read, 0 dead letters"])
+
+    def test_a_reset_may_forget_what_leaked(self):
+        self.assertEqual(self.leaks("""
+post()
+claim()
+fetch("POST", "/claimd/clock/advance", {"seconds": 60})
+post()
+fetch("POST", "/claimd/reset?leaks=forget")
+""", "--fail-on-leak"), ([], []))
+
     def test_leaks_of_each_server_are_reported(self):
         _, lines = self.leaks("""
 post(url="CLAIMD_URL_1")

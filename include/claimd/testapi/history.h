@@ -133,12 +133,28 @@ enum leak_kind {
 
 extern const char *const leak_kind_names[];
 
+/* Why the store no longer has a leak. X(NAME, text) */
+#define LEAK_END_LIST(X)                                                                 \
+    X(NONE, "none")    /* it still has it */                                             \
+    X(EXPIRED, "time") /* its TTL or its lease ended */                                  \
+    X(RESET, "reset")  /* a request deleted or replaced everything */
+
+enum leak_end {
+#define LEAK_END_ENUM(name, text) LEAK_END_##name,
+    LEAK_END_LIST(LEAK_END_ENUM)
+#undef LEAK_END_ENUM
+};
+
+extern const char *const leak_end_names[];
+
 struct leak {
     enum leak_kind kind;
+    enum leak_end end;
     struct store_queue queue; /* borrowed */
     struct store_id id;       /* of the claim or the message */
     size_t messages;          /* CLAIM: number of its messages */
     int64_t at_ms;            /* time of the claim, the post, or the move */
+    int64_t ended_ms;         /* if the store no longer has it */
     struct bytes client; /* that posted it (UNREAD) or last claimed it; absent: unknown */
     struct bytes from;   /* DEAD_LETTER: the queue from which it was moved */
 };

@@ -6,8 +6,8 @@
  * the change to the journal if there is one. It owns the clock of the store. Without
  * `ci`, no test API exists, and it costs nothing.
  *
- *   Memory   of the account given to testapi_new(); see history.h and faults.h for the
- *            bounds
+ *   Memory   of the account given to testapi_new(); see history.h, leaks.h and faults.h
+ *            for the bounds
  *   Threads  any, except for testapi_new(), testapi_attach() and testapi_free()
  */
 #ifndef CLAIMD_TESTAPI_TESTAPI_H
@@ -18,6 +18,7 @@
 #include "claimd/store/sampler.h"
 #include "claimd/testapi/faults.h"
 #include "claimd/testapi/history.h"
+#include "claimd/testapi/leaks.h"
 
 struct testapi;
 
@@ -32,6 +33,7 @@ struct clock *testapi_clock(struct testapi *testapi);
 
 struct history *testapi_history(struct testapi *testapi);
 struct faults *testapi_faults(struct testapi *testapi);
+struct leaks *testapi_leaks(struct testapi *testapi);
 
 /* The log for the store. It forwards all calls to `log`, unless that is NULL. Call it
  * again with the same log if log->largest has changed. */
@@ -65,8 +67,11 @@ void testapi_freeze(struct testapi *testapi, bool stop);
  *
  * If `since` is not UINT64_MAX, the move also ends when the history has an event caused
  * by time with a number above `since`.
+ *
+ * Claims and messages that expire are no leaks if they are `expected`.
  */
-bool testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since);
+bool testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since,
+                  struct leaks_expected expected);
 
 /* Begins to replace the whole state of the store. False if another request replaces it
  * now. */

@@ -13,7 +13,8 @@
 struct clock_request {
     enum { LEAVE, STOP, START } state;
     enum { STAY, TO_AHEAD, BY, TO_NEXT } move;
-    int64_t ms; /* TO_AHEAD: ahead of the wall clock; BY: by so much */
+    int64_t ms;      /* TO_AHEAD: ahead of the wall clock; BY: by so much */
+    bool may_expire; /* claims and messages of the project that expire are no leaks */
 };
 
 /* ------------------------------------------------------------------ showing */
@@ -78,19 +79,39 @@ read_state(struct context *ctx, const json_t *value, struct clock_request *out)
     return ST_OK;
 }
 
-/* {"state": "frozen", "ahead_seconds": 60}, one or both members */
+/* Reads the member may_expire, which may be missing. *known counts it. */
+static enum status
+read_may_expire(struct context *ctx, const json_t *body, struct clock_request *out,
+                size_t *known)
+{
+    const json_t *value = json_object_get(body, "may_expire");
+
+    if (value == NULL)
+        return ST_OK;
+    ++*known;
+    out->may_expire = json_is_true(value);
+    return json_is_boolean(value)
+               ? ST_OK
+               : context_refuse(ctx, ST_BAD_BODY,
+                                "may_expire is %s. It must be true or false",
+                                json_tree_received(value).text);
+}
+
+/* {"state": "frozen", "ahead_seconds": 60, "may_expire": true}, one or more members */
 static enum status
 read_setting(struct context *ctx, const json_t *body, struct clock_request *out)
 {
     const json_t *state = json_object_get(body, "state");
     const json_t *ahead = json_object_get(body, "ahead_seconds");
     size_t known = (size_t)(state != NULL) + (ahead != NULL);
-    enum status st = ST_OK;
+    enum status st = read_may_expire(ctx, body, out, &known);
 
+    if (st != ST_OK)
+        return st;
     if (known == 0 || json_object_size(body) != known)
-        return context_refuse(
-            ctx, ST_BAD_BODY,
-            "the body must have the member state, ahead_seconds, or both");
+        return context_refuse(ctx, ST_BAD_BODY,
+                              "the body must have one or more of the members state, "
+                              "ahead_seconds and may_expire");
     if (state != NULL)
         st = read_state(ctx, state, out);
     if (st != ST_OK || ahead == NULL)
@@ -99,16 +120,21 @@ read_setting(struct context *ctx, const json_t *body, struct clock_request *out)
     return read_seconds(ctx, ahead, "ahead_seconds", AHEAD_MOST_S, &out->ms);
 }
 
-/* {"seconds": 61} or {"to": "next"} */
+/* {"seconds": 61} or {"to": "next"}, and may_expire */
 static enum status
 read_step(struct context *ctx, const json_t *body, struct clock_request *out)
 {
     const json_t *seconds = json_object_get(body, "seconds");
     const json_t *to = json_object_get(body, "to");
+    size_t known = 1;
+    enum status st = read_may_expire(ctx, body, out, &known);
 
-    if (json_object_size(body) != 1 || (seconds == NULL && to == NULL))
+    if (st != ST_OK)
+        return st;
+    if (json_object_size(body) != known || (seconds == NULL && to == NULL))
         return context_refuse(ctx, ST_BAD_BODY,
-                              "the body must be {\"seconds\": N} or {\"to\": \"next\"}");
+                              "the body must be {\"seconds\": N} or {\"to\": \"next\"}, "
+                              "and may have may_expire");
     if (seconds != NULL) {
         out->move = BY;
         return read_seconds(ctx, seconds, "seconds", TESTAPI_STEP_MOST_S, &out->ms);
@@ -181,7 +207,7 @@ move_begin(struct context *ctx, const struct clock_request *request)
 static enum status
 handle_move(struct context *ctx, read_fn *read)
 {
-    struct clock_request request = {LEAVE, STAY, 0};
+    struct clock_request request = {LEAVE, STAY, 0, false};
     struct testapi_page page;
     json_t *body;
     enum status st = testapi_read_body(ctx, &body);
@@ -195,8 +221,14 @@ handle_move(struct context *ctx, read_fn *read)
     if (st != ST_OK)
         return st;
     if (!testapi_move(ctx->config->testapi, (int64_t)ctx->progress->resume[0],
-                      request.move == TO_NEXT ? history_before(ctx) : UINT64_MAX))
+                      request.move == TO_NEXT ? history_before(ctx) : UINT64_MAX,
+                      (struct leaks_expected){.any = request.may_expire,
+                                              .project = testapi_project(ctx)})) {
+        /* Before there are too many suspects. Without memory, the next slice does it. */
+        (void)leaks_settle(testapi_leaks(ctx->config->testapi),
+                           testapi_history(ctx->config->testapi), ctx->req->arena);
         return ST_AGAIN;
+    }
     /* The events that time has caused meanwhile. */
     page = (struct testapi_page){.out = &ctx->res->body,
                                  .events = TESTAPI_EVENTS_OF_TIME,

@@ -93,7 +93,11 @@ move_clock(struct context *ctx, struct injected_fault *injected)
         testapi_time(ctx->config->testapi, &time);
         injected->until_ms = time.now_ms + injected->fault.seconds * 1000;
     }
-    injected->moved = testapi_move(ctx->config->testapi, injected->until_ms, UINT64_MAX);
+    /* The fault is one of this project, so its leases may end. */
+    injected->moved =
+        testapi_move(ctx->config->testapi, injected->until_ms, UINT64_MAX,
+                     (struct leaks_expected){.any = bytes_present(ctx->queue.project),
+                                             .project = ctx->queue.project});
     return ST_AGAIN;
 }
 
@@ -274,6 +278,10 @@ handle_with_fault(const struct api *api, struct request *req, struct context *ct
         fault_post(ctx, st);
         note_outcome(ctx, st, was_notified);
         next = response_complete(ctx);
+        /* Before the history drops what it knows of them. Without memory, a later request
+         * does it. */
+        (void)leaks_settle(testapi_leaks(ctx->config->testapi),
+                           testapi_history(ctx->config->testapi), req->arena);
     }
     if (was_notified)
         testapi_waiter_end_retry(ctx->config->testapi);

@@ -24,6 +24,15 @@ handler_fn handle_state_set;
 /* leaks.c */
 handler_fn handle_leaks;
 
+/* Reads the parameter `leaks`: true in *forget if it is "forget". Otherwise absent. */
+enum status testapi_read_forget(struct context *ctx, bool *forget);
+
+/* Records the leaks of a queue that the request is about to delete. */
+enum status testapi_keep_leaks(struct context *ctx, const struct store_queue *queue);
+
+/* Likewise of all queues of a project; absent: of all projects. */
+enum status testapi_keep_all_leaks(struct context *ctx, struct bytes project);
+
 /* faults.c */
 handler_fn handle_faults_show;
 handler_fn handle_faults_set;

@@ -1,16 +1,21 @@
 /*
  * leaks: finds messages and claims that tests have left behind (docs/api.md 23.8).
- * Declared in handlers.h. It checks queue after queue, in slices.
+ * Declared in handlers.h. A listing begins with those that the store no longer has
+ * (claimd/testapi/leaks.h). Then it checks queue after queue, in slices.
  */
 #include "api/response.h"
 #include "api/testapi/handlers.h"
 #include "api/wire/query.h"
 #include "claimd/api/dump.h"
 #include "claimd/json/string.h"
-#include "claimd/testapi/history.h"
+
+#include <inttypes.h>
 
 /* Messages and listings that one response checks; messages of a listing. */
 enum { CHECKS_MOST = 10000, LISTING = 64 };
+
+/* Leaks of a queue that a reset looks up at a time. */
+enum { KEEPS_MOST = 256 };
 
 /* The progress and the results of a page. */
 struct scan {
@@ -20,6 +25,9 @@ struct scan {
     struct store_queue at;  /* absent name: before the first queue */
     struct store_id behind; /* the last message that was checked */
     struct leak *found;
+    size_t past_count; /* the first ones: the store no longer has them */
+    uint64_t past;     /* the number of the last of these */
+    bool past_ended;   /* there are no more of these */
     size_t count, limit, checked;
     struct store_id claim; /* the last one that was checked */
     bool ended;            /* there are no more queues */
@@ -164,6 +172,126 @@ check_queues(struct scan *s)
     return st;
 }
 
+/* ------------------------------------------------------------------ past leaks */
+
+static bool
+copy_past(void *arg, uint64_t number, const struct leak *leak)
+{
+    struct scan *s = arg;
+    struct arena *arena = s->ctx->req->arena;
+    struct leak copy = *leak;
+
+    if (bytes_present(s->only) && !bytes_equal(s->only, leak->queue.project))
+        return true;
+    s->past_ended = s->count < s->limit;
+    if (!s->past_ended)
+        return false;
+    copy.queue.project = arena_copy(arena, leak->queue.project);
+    copy.queue.name = arena_copy(arena, leak->queue.name);
+    copy.client = arena_copy(arena, leak->client);
+    copy.from = arena_copy(arena, leak->from);
+    s->found[s->count++] = copy;
+    s->past = number;
+    return true;
+}
+
+/* Copies the leaks that the store no longer has. Texts for which there is no memory are
+ * absent. */
+static enum status
+read_past(struct scan *s)
+{
+    struct leaks *leaks = testapi_leaks(s->ctx->config->testapi);
+    enum status st =
+        leaks_settle(leaks, testapi_history(s->ctx->config->testapi), s->ctx->req->arena);
+
+    if (st != ST_OK || s->past_ended)
+        return st;
+    s->past_ended = true;
+    leaks_read(leaks, s->past, copy_past, s);
+    s->past_count = s->count;
+    return ST_OK;
+}
+
+enum status
+testapi_read_forget(struct context *ctx, bool *forget)
+{
+    struct bytes text = query_get(&ctx->query, "leaks");
+
+    *forget = bytes_equal_str(text, "forget");
+    if (*forget || !bytes_present(text))
+        return ST_OK;
+    return context_refuse(ctx, ST_BAD_PARAMETER,
+                          "the parameter leaks is \"%s\". It must be forget",
+                          received(text).text);
+}
+
+/* Looks up what was found, and records what leaked. */
+static enum status
+keep_found(struct scan *s)
+{
+    struct context *ctx = s->ctx;
+    struct testapi *testapi = ctx->config->testapi;
+    struct arena arena;
+    enum status st;
+
+    arena_init(&arena, ctx->config->mem);
+    st = leak_look_up(testapi_history(testapi), &arena, s->found, s->count);
+    for (size_t i = 0; st == ST_OK && i < s->count; i++) {
+        s->found[i].end = LEAK_END_RESET;
+        s->found[i].ended_ms = ctx->op.now_ms;
+        if (s->found[i].kind != LEAK_NONE)
+            leaks_add(testapi_leaks(testapi), &s->found[i]);
+    }
+    arena_fini(&arena);
+    s->count = 0;
+    return st;
+}
+
+enum status
+testapi_keep_leaks(struct context *ctx, const struct store_queue *queue)
+{
+    struct progress *p = ctx->progress;
+    struct scan s = {.ctx = ctx, .at = *queue, .limit = KEEPS_MOST};
+    enum status st = ST_OK;
+    bool end = queue->kind != STORE_QUEUE;
+
+    if (end)
+        return ST_OK;
+    s.found = mem_calloc(ctx->config->mem, s.limit, sizeof(*s.found));
+    if (s.found == NULL)
+        return ST_NO_MEMORY;
+    while (!end && (st == ST_OK || st == ST_AGAIN)) {
+        if (st == ST_OK)
+            p->name_len = 0; /* the next listing is a new one */
+        s.checked = 0;
+        st = check_some(&s, &end);
+        if (st == ST_OK && (end || s.count == s.limit))
+            st = keep_found(&s);
+    }
+    p->name_len = 0;
+    mem_free(ctx->config->mem, s.found);
+    return st;
+}
+
+enum status
+testapi_keep_all_leaks(struct context *ctx, struct bytes project)
+{
+    struct dump walk = {.begun = false};
+    enum status st = ST_OK;
+
+    while (st == ST_OK) {
+        struct store_queue queue;
+
+        st = dump_next(ctx->store, &ctx->op, project, &walk);
+        if (walk.done)
+            break;
+        queue = dump_queue(&walk);
+        if (st == ST_OK)
+            st = testapi_keep_leaks(ctx, &queue);
+    }
+    return st;
+}
+
 /* ------------------------------------------------------------------ the response */
 
 static void
@@ -190,17 +318,26 @@ write_leak(struct buf *out, const struct leak *leak)
     write_text(out, "client", leak->client);
     json_write_time(out, "at", leak->at_ms);
     json_write_i64(out, "at_ms", leak->at_ms);
+    if (leak->end != LEAK_END_NONE) {
+        json_write_text(out, "ended_by", bytes_str(leak_end_names[leak->end]));
+        json_write_time(out, "ended_at", leak->ended_ms);
+        json_write_i64(out, "ended_at_ms", leak->ended_ms);
+    }
     buf_byte(out, '}');
 }
 
-/* The marker is "jobs/52a9.../project". The names of queues and ids have no slash. */
+/* The marker is "jobs/52a9.../project", or "17" behind a leak that the store no longer
+ * has. The names of queues and ids have no slash. */
 static enum status
 write_next_page(const struct scan *s)
 {
     struct context *ctx = s->ctx;
-    struct bytes marker = arena_printf(
-        ctx->req->arena, "%.*s/%s/%.*s", (int)s->at.name.len, s->at.name.data,
-        s->behind.text, (int)s->at.project.len, s->at.project.data);
+    struct bytes marker =
+        bytes_present(s->at.name)
+            ? arena_printf(ctx->req->arena, "%.*s/%s/%.*s", (int)s->at.name.len,
+                           s->at.name.data, s->behind.text, (int)s->at.project.len,
+                           s->at.project.data)
+            : arena_printf(ctx->req->arena, "%" PRIu64, s->past);
     struct next_page next;
 
     if (!bytes_present(marker))
@@ -218,6 +355,10 @@ static enum status
 respond_found(const struct scan *s)
 {
     struct buf *out = &s->ctx->res->body;
+    const bool first = !bytes_present(query_get(&s->ctx->query, "marker"));
+    const uint64_t left_out = first && !bytes_present(s->only)
+                                  ? leaks_left_out(testapi_leaks(s->ctx->config->testapi))
+                                  : 0;
     enum status st = ST_OK;
 
     buf_str(out, "{\"leaks\":[");
@@ -228,6 +369,8 @@ respond_found(const struct scan *s)
         write_leak(out, &s->found[i]);
     }
     buf_byte(out, ']');
+    if (left_out > 0)
+        json_write_u64(out, "left_out", left_out);
     if (!s->ended)
         st = write_next_page(s);
     buf_byte(out, '}');
@@ -245,9 +388,15 @@ static enum status
 read_marker(struct scan *s)
 {
     struct bytes rest = query_get(&s->ctx->query, "marker"), id;
+    int64_t number;
 
     if (!bytes_present(rest))
         return ST_OK;
+    if (bytes_to_i64(rest, &number) && number >= 0) {
+        s->past = (uint64_t)number;
+        return ST_OK;
+    }
+    s->past_ended = true;
     if (memchr(rest.data, '/', rest.len) == NULL)
         return refuse_marker(s->ctx);
     s->at.name = bytes_cut(&rest, '/');
@@ -285,9 +434,11 @@ handle_leaks(struct context *ctx)
     s.found = arena_array(ctx->req->arena, s.limit, sizeof(*s.found));
     if (s.found == NULL)
         return ST_NO_MEMORY;
-    st = check_queues(&s);
+    st = read_past(&s);
+    if (st == ST_OK && s.past_ended)
+        st = check_queues(&s);
     if (st == ST_OK)
-        st = leak_look_up(testapi_history(ctx->config->testapi), ctx->req->arena, s.found,
-                          s.count);
+        st = leak_look_up(testapi_history(ctx->config->testapi), ctx->req->arena,
+                          s.found + s.past_count, s.count - s.past_count);
     return st == ST_OK ? respond_found(&s) : st;
 }

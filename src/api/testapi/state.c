@@ -11,16 +11,20 @@
 enum { RESET_SLICE = 64 };
 
 /*
- * POST /claimd/reset: ends long polling, then deletes the queues. For all projects, it
- * also deletes the fault rules. Queues that are created meanwhile may remain.
+ * POST /claimd/reset: ends long polling, then deletes the queues and records what leaked
+ * there. For all projects, it also deletes the fault rules. Queues that are created
+ * meanwhile may remain.
  */
 enum status
 handle_reset(struct context *ctx)
 {
     struct bytes project = testapi_project(ctx);
     struct dump walk = {.begun = false};
-    enum status st = ST_OK;
+    bool forget = false;
+    enum status st = testapi_read_forget(ctx, &forget);
 
+    if (st != ST_OK)
+        return st;
     if (!ctx->progress->begun)
         testapi_end_waits(ctx->config->testapi, project);
     ctx->progress->begun = true;
@@ -31,13 +35,18 @@ handle_reset(struct context *ctx)
         if (st == ST_OK && !walk.done) {
             const struct store_queue queue = dump_queue(&walk);
 
-            st = store_queue_delete(ctx->store, &ctx->op, &queue);
+            if (!forget)
+                st = testapi_keep_leaks(ctx, &queue);
+            if (st == ST_OK)
+                st = store_queue_delete(ctx->store, &ctx->op, &queue);
         }
     }
     if (st != ST_OK)
         return st;
     if (!walk.done)
         return ST_AGAIN;
+    if (forget)
+        leaks_forget(testapi_leaks(ctx->config->testapi), project);
     if (!bytes_present(project)) /* faults_replace() without rules cannot fail */
         (void)faults_replace(testapi_faults(ctx->config->testapi), NULL, 0);
     history_add(testapi_history(ctx->config->testapi),
@@ -61,7 +70,7 @@ handle_state_show(struct context *ctx)
 
 /* Checks the whole state before it changes anything. */
 static enum status
-replace_state(struct context *ctx)
+replace_state(struct context *ctx, bool forget)
 {
     struct bytes project = testapi_project(ctx);
     struct record_load l = load_of_request(ctx);
@@ -72,11 +81,15 @@ replace_state(struct context *ctx)
     st = load_read(&l, ctx->req->body);
     if (st == ST_OK)
         st = state_check(&l);
+    if (st == ST_OK && !forget)
+        st = testapi_keep_all_leaks(ctx, project);
     if (st == ST_OK)
         st = state_replace(&l, project);
     load_ended(ctx, &l);
     if (st != ST_OK)
         return load_refusal(&l, st);
+    if (forget)
+        leaks_forget(testapi_leaks(ctx->config->testapi), project);
     return response_empty(ctx, 204);
 }
 
@@ -84,8 +97,11 @@ replace_state(struct context *ctx)
 enum status
 handle_state_set(struct context *ctx)
 {
-    enum status st;
+    bool forget = false;
+    enum status st = testapi_read_forget(ctx, &forget);
 
+    if (st != ST_OK)
+        return st;
     if (ctx->req->body_too_large || ctx->req->body.len > API_SEED_MOST)
         return context_refuse(ctx, ST_TOO_LONG,
                               "the body is too large. The maximum is %d bytes",
@@ -94,7 +110,7 @@ handle_state_set(struct context *ctx)
         return context_refuse(ctx, ST_BAD_BODY, "a body is required");
     if (!testapi_begin_load(ctx->config->testapi))
         return ST_AGAIN;
-    st = replace_state(ctx);
+    st = replace_state(ctx, forget);
     testapi_end_load(ctx->config->testapi);
     return st;
 }

@@ -11,7 +11,7 @@ export function claimd(t: {
 export class Claimd {
   readonly url: string;
   readonly project: string;
-  /** Set it to false in a test that leaves messages or claims behind on purpose. */
+  /** Set it to false in a test that leaves messages or claims behind on purpose. They are deleted. */
   checkLeaks: boolean;
   /** The Client-ID of a producer or a worker. */
   client(name: string): string;
@@ -19,7 +19,7 @@ export class Claimd {
   queue<Body = any>(name: string, client?: string): Queue<Body>;
   /** The document of the response. An error fails the test with its description. */
   ask(method: string, path: string, document?: unknown): Promise<any>;
-  /** Moves the clock. Returns the names of the events of this test. */
+  /** Moves the clock. Leases of this test may end. Returns the names of the events of this test. */
   advance(seconds: number): Promise<string[]>;
   /** Fails unless a queue has these counts of messages, within `wait` seconds. */
   expect(queue: string, counts: { messages?: number; claimed?: number; free?: number; wait?: number }): Promise<void>;

@@ -134,6 +134,23 @@ leak_text(const json_t *leak, const char *name)
     return json_string_value(json_object_get(leak, name));
 }
 
+enum { LEAK_END_CAP = 64 };
+
+/* Writes ", expired at TIME" or the like. Empty: the server still has the leak. */
+static void
+write_end(struct leak_report *r, const json_t *leak, char out[LEAK_END_CAP])
+{
+    const char *by = leak_text(leak, "ended_by"), *at = leak_text(leak, "ended_at");
+    const bool reset = by != NULL && strcmp(by, "reset") == 0;
+
+    out[0] = '\0';
+    if (by == NULL || at == NULL)
+        return;
+    (void)snprintf(out, LEAK_END_CAP, ", %s at %.24s",
+                   reset ? "deleted by a reset" : "expired", at);
+    r->expired += !reset;
+}
+
 static bool
 write_leak(struct leak_report *r, const json_t *leak)
 {
@@ -143,31 +160,32 @@ write_leak(struct leak_report *r, const json_t *leak)
     const char *id = leak_text(leak, "id"), *claim = leak_text(leak, "claim");
     const char *from = leak_text(leak, "from"), *client = leak_text(leak, "client");
     json_int_t messages = json_integer_value(json_object_get(leak, "messages"));
-    char where[512];
+    char where[512], end[LEAK_END_CAP];
 
     if (kind == NULL || queue == NULL || project == NULL || at == NULL)
         return false;
     if (client == NULL)
         client = "an unknown client";
     (void)snprintf(where, sizeof(where), "queue %s (project %s)", queue, project);
+    write_end(r, leak, end);
     if (strcmp(kind, "claim") == 0 && claim != NULL) {
         if (r->claims++ < LEAK_REPORT_LINES)
             config_error(&to,
                          "leaked: claim %s of %lld message%s in %s, neither finished nor "
-                         "released, claimed by %s at %s%s",
+                         "released, claimed by %s at %s%s%s",
                          claim, (long long)messages, messages == 1 ? "" : "s", where,
-                         client, at, r->of);
+                         client, at, end, r->of);
     } else if (strcmp(kind, "unread") == 0 && id != NULL) {
         if (r->unread++ < LEAK_REPORT_LINES)
             config_error(&to,
-                         "leaked: message %s in %s, never read, posted by %s at %s%s", id,
-                         where, client, at, r->of);
+                         "leaked: message %s in %s, never read, posted by %s at %s%s%s",
+                         id, where, client, at, end, r->of);
     } else if (strcmp(kind, "dead_letter") == 0 && id != NULL && from != NULL) {
         if (r->dead_letters++ < LEAK_REPORT_LINES)
             config_error(&to,
                          "leaked: dead letter %s in %s, from queue %s, last claimed by "
-                         "%s, moved at %s%s",
-                         id, where, from, client, at, r->of);
+                         "%s, moved at %s%s%s",
+                         id, where, from, client, at, end, r->of);
     } else {
         return false;
     }
@@ -189,6 +207,7 @@ write_page(struct leak_report *r, const json_t *page, char next[LEAK_REPORT_NEXT
         if (!write_leak(r, leak))
             return false;
     }
+    r->left_out += (size_t)json_integer_value(json_object_get(page, "left_out"));
     next[0] = '\0';
     if (link == NULL)
         return true;
@@ -215,7 +234,7 @@ leak_report_page(struct leak_report *r, struct bytes page,
 size_t
 leak_report_count(const struct leak_report *r)
 {
-    return r->claims + r->unread + r->dead_letters;
+    return r->claims + r->unread + r->dead_letters + r->left_out;
 }
 
 static const char *
@@ -230,11 +249,18 @@ leak_report_write_sum(const struct leak_report *r)
     struct config_errors to = {.to = r->to};
     const size_t all = leak_report_count(r);
 
+    char left_out[48] = "";
+
+    if (r->left_out > 0)
+        (void)snprintf(left_out, sizeof(left_out), ", %zu not listed", r->left_out);
     if (all > 0)
         config_error(
-            &to, "%zu leak%s: %zu claim%s, %zu message%s never read, %zu dead letter%s",
+            &to, "%zu leak%s: %zu claim%s, %zu message%s never read, %zu dead letter%s%s",
             all, plural(all), r->claims, plural(r->claims), r->unread, plural(r->unread),
-            r->dead_letters, plural(r->dead_letters));
+            r->dead_letters, plural(r->dead_letters), left_out);
+    if (r->expired > 0)
+        config_error(&to, "If a test lets leases or messages expire on purpose, it moves "
+                          "the clock with \"may_expire\": true");
 }
 
 /* Requests all leaks of the server of `c`, page by page. False: it did not report

@@ -125,6 +125,8 @@ struct leak_report {
     FILE *to;
     const char *of; /* the end of each line: " (instance 2)", or "" */
     size_t claims, unread, dead_letters;
+    size_t left_out; /* further ones that the server has only counted */
+    size_t expired;  /* of all: ended by time */
 };
 
 /*

@@ -45,7 +45,9 @@ class Server(Daemon):
 
     def __init__(self, program, folder, *options, now_ms=NOW_MS):
         super().__init__(program, "--journal-downtime", "0", "--idempotency-window", str(DAY_S),
-                         "--encryption-keys", os.path.join(folder, "key"), *options,
+                         "--encryption-keys", os.path.join(folder, "key"),
+                         "--default-message-ttl", "3600",  # as 0.2.0, because the responses show it
+                         *options,
                          env=environment(TESTD_NOW_MS=str(now_ms)))
 
     def request(self, method, target, body=None, project="shop", client=CLIENT, **headers):

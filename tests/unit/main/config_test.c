@@ -596,6 +596,55 @@ START_TEST(a_profile_sets_options_that_no_source_has_set)
     ck_assert(l.config.limits.client_id_strict);
 }
 
+/* The TTL of messages without one, and where it comes from. */
+#define ck_default_ttl(seconds, place)                                                   \
+    do {                                                                                 \
+        ck_assert_int_eq(l.config.limits.default_message_ttl, seconds);                  \
+        ck_assert_str_eq(config_where(&l.config, ttl).text, place);                      \
+    } while (0)
+
+START_TEST(messages_of_a_durable_store_live_for_two_weeks)
+{
+    const struct option *ttl = option_find(bytes_str("default_message_ttl"));
+    struct loading l;
+
+    accept(&l, "--shards=8");
+    ck_default_ttl(3600, "default");
+    accept(&l, "--journal=/j");
+    ck_default_ttl(1209600, "default with a journal");
+    accept(&l, "--store=redis://r:1");
+    ck_default_ttl(1209600, "default with a store on Redis");
+    accept(&l, "--journal=/j", "--max-message-ttl=86400");
+    ck_default_ttl(86400, "default with a journal");
+    accept(&l, "--journal=/j", "--max-message-ttl=2000000");
+    ck_default_ttl(1209600, "default with a journal");
+    accept(&l, "--journal=/j", "--ci");
+    ck_default_ttl(3600, "default");
+    accept(&l, "--journal=/j", "--journal=none");
+    ck_default_ttl(3600, "default");
+    ck_assert_str_eq(option_durable_default(ttl), "1209600");
+    ck_assert_str_eq(option_durable_default(options), "");
+}
+
+START_TEST(a_ttl_that_is_set_wins_over_that_of_a_durable_store)
+{
+    const struct option *ttl = option_find(bytes_str("default_message_ttl"));
+    struct loading l;
+
+    accept(&l, "--journal=/j", "--default-message-ttl=3600");
+    ck_default_ttl(3600, "command line");
+    begin_with(&l, "--journal=/j");
+    variable(&l, "CLAIMD_DEFAULT_MESSAGE_TTL=900");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_default_ttl(900, "environment");
+    begin(&l);
+    file(&l, "journal = /j\ndefault_message_ttl = 600\n");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.config.limits.default_message_ttl, 600);
+    begin_with(&l, "--journal=/j", "--max-message-ttl=600", "--default-message-ttl=900");
+    expect_error(&l, "default_message_ttl (900, command line) is more than");
+}
+
 START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
 {
     static const char *const near[] = {"--listen=127.0.0.1:0", "--listen=127.1.2.3:1",

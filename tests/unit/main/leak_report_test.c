@@ -76,6 +76,31 @@ START_TEST(pages_are_summed_up)
         text, "claimd: 3 leaks: 1 claim, 2 messages never read, 0 dead letters\n"));
 }
 
+#define ENDED(by) "\"ended_by\":\"" by "\",\"ended_at\":\"2026-11-23T10:00:00Z\","
+
+START_TEST(leaks_that_the_server_no_longer_has_say_why)
+{
+    ck_assert(page("{\"leaks\":[" LEAK(
+        "claim", "\"claim\":\"c\",\"messages\":2,\"client\":\"me\"," ENDED(
+                     "time")) "," LEAK("unread",
+                                       "\"id\":\"m\",\"client\":null," ENDED(
+                                           "reset")) "],\"left_out\":5}"));
+    leak_report_write_sum(&report);
+    (void)fflush(report.to);
+    ck_assert_str_eq(
+        text,
+        "claimd: leaked: claim c of 2 messages in queue q (project p), neither finished "
+        "nor released, claimed by me at 2026-11-23T09:00:00Z, expired at "
+        "2026-11-23T10:00:00Z\n"
+        "claimd: leaked: message m in queue q (project p), never read, posted by an "
+        "unknown client at 2026-11-23T09:00:00Z, deleted by a reset at "
+        "2026-11-23T10:00:00Z\n"
+        "claimd: 7 leaks: 1 claim, 1 message never read, 0 dead letters, 5 not listed\n"
+        "claimd: If a test lets leases or messages expire on purpose, it moves the clock "
+        "with \"may_expire\": true\n");
+    ck_assert_uint_eq(leak_report_count(&report), 7);
+}
+
 START_TEST(nothing_has_no_line)
 {
     ck_assert(page("{\"leaks\":[]}"));

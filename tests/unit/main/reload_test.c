@@ -107,6 +107,23 @@ START_TEST(live_options_change_and_others_wait_for_a_restart)
     fixture_close();
 }
 
+/* The TTL of messages changes with the journal, so both wait for the restart. */
+START_TEST(a_reload_keeps_the_ttl_of_the_store_that_is_open)
+{
+    fixture_open("journal = /j\n");
+    ck_assert_int_eq(again("journal = none\naccess_log = on\n"), ST_OK);
+    ck_assert_uint_eq(f.r.changed, 1);
+    ck_assert_uint_eq(f.r.kept_count, 2);
+    ck_assert_str_eq(f.r.kept[0]->name, "journal");
+    ck_assert_str_eq(f.r.kept[1]->name, "default_message_ttl");
+    reload_apply(&f.r, &f.now);
+    ck_assert(f.now.access_log);
+    ck_assert_int_eq(f.now.limits.default_message_ttl, 1209600);
+    ck_assert_int_eq(again("journal = /j\n"), ST_OK);
+    ck_assert_uint_eq(f.r.kept_count, 0);
+    fixture_close();
+}
+
 START_TEST(an_option_that_left_the_file_has_its_default_again)
 {
     fixture_open("project_max_queues = 7\nlog_level = error\n");

@@ -76,8 +76,11 @@ class Claimd:
         return json.loads(text) if text else None
 
     def advance(self, seconds: float) -> List[str]:
-        """Moves the clock. Returns the names of the events of this test."""
-        moved = self.ask("POST", "/claimd/clock/advance", {"seconds": seconds})
+        """Moves the clock. Returns the names of the events of this test.
+
+        What expires in this test is expected. What expires in another one has leaked there.
+        """
+        moved = self.ask("POST", "/claimd/clock/advance", {"seconds": seconds, "may_expire": True})
         return [e["event"] for e in moved["events"] if e.get("project") == self.project]
 
     def expect(self, queue: str, **counts: int) -> None:
@@ -135,7 +138,7 @@ def claimd_url() -> Iterator[str]:
 def claimd(request: "pytest.FixtureRequest", claimd_url: str) -> Iterator[Claimd]:
     """A project for this test, no fault rules, and a clock that only the test moves."""
     server = Claimd(claimd_url, ascii(request.node.nodeid)[1:-1][-256:].strip())
-    server.ask("POST", "/claimd/reset")  # its own project: it may be the second try
+    server.ask("POST", "/claimd/reset?leaks=forget")  # its own project: it may be the second try
     server.ask("DELETE", "/claimd/faults")
     server.ask("PUT", "/claimd/clock", {"state": "frozen"})
     server.since = server.ask("GET", "/claimd/history?limit=1")["last"]
@@ -144,7 +147,10 @@ def claimd(request: "pytest.FixtureRequest", claimd_url: str) -> Iterator[Claimd
         client.close()
     for entry in server.history():  # pytest shows it if the test has failed
         print(json.dumps(entry))
-    leaks = server.leaks() if server.check_leaks and hasattr(request.node, "claimd_passed") else []
+    passed = hasattr(request.node, "claimd_passed")
+    if passed and not server.check_leaks:
+        server.ask("POST", "/claimd/reset?leaks=forget")
+    leaks = server.leaks() if passed and server.check_leaks else []
     if leaks:
         pytest.fail("leaked: " + "\nleaked: ".join(leaks), pytrace=False)
 
