@@ -407,7 +407,7 @@ class Views(CommandCase):
         message, dead = self.failed(self.queue, post=("--unique", "report-2026-11")), self.queue + "-dead"
         self.good("post", self.queue, "new", "--unique", "report-2026-11")
         self.assertEqual(self.good("redrive", dead, "--yes"),
-                         "0 messages moved, 1 remain, 1 of them because the target has a message with their key\n")
+                         "0 messages moved, 1 remains, 1 of them because the target has a message with its key\n")
         self.assertEqual(json.loads(self.good("redrive", dead, "--yes", "--json"))["key_held"], 1)
         self.assertEqual(json.loads(self.good("peek", dead, "--json"))["messages"][0]["id"], message)
 
