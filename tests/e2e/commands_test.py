@@ -600,6 +600,37 @@ class Settings(CommandCase):
         self.assertNotIn("\x1b", run.stderr)
 
 
+class Misspelled(CommandCase):
+    """A queue that does not exist, beside one with a name like it."""
+
+    def test_commands_name_the_queue_that_was_meant(self):
+        self.good("post", self.queue, "x")
+        wrong, meant = self.queue + "s", r' \(did you mean "%s"\?\)$' % self.queue
+        for words in (("peek",), ("claims",), ("why", "a"), ("pause",), ("resume",),
+                      ("purge", "--yes"), ("redrive", "--yes"), ("delete", "a"), ("release", "a"),
+                      ("set", "a=1"), ("claim",)):
+            run = self.fails(1, wrong, words[0], wrong, *words[1:])
+            self.assertRegex(run.stderr, meant)
+        run = self.commands.run("check", wrong)
+        self.assertIn('there is no such queue (did you mean "%s"?) |' % self.queue, run.stdout)
+        # Neither without a name like it, nor for a message of a queue that exists.
+        for words in (("peek", "another"), ("claim", "another"), ("why", self.queue, "a")):
+            self.assertNotIn("did you mean", self.fails(1, words[1], *words).stderr)
+        self.claimed()
+        self.assertNotIn("did you mean", self.fails(1, "no message", "claim", self.queue).stderr)
+
+    def test_without_the_right_to_list_queues_there_is_no_hint(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tokens, token = os.path.join(folder, "tokens"), os.path.join(folder, "token")
+            with open(token, "w", encoding="ascii") as file:
+                subprocess.run([CLAIMD, "token", "new", "w", "--role", "worker", "--projects", "p",
+                                "--tokens", tokens], stdout=file, check=True)
+            with Server("--auth", "tokens", "--tokens", tokens) as server:
+                run = Commands(server.url).run("claim", "jobs", "--token-file", token, "--project", "p")
+                self.assertEqual((run.returncode, run.stderr),
+                                 (1, "claimd: no message of jobs is ready\n"))
+
+
 class Check(CommandCase):
     """Nagios: one line, and 0, 1, 2 or 3."""
 
