@@ -4,6 +4,7 @@
 #include "api/quota.h"
 #include "api/response.h"
 #include "api/wire/decode.h"
+#include "claimd/base/plural.h"
 
 static bool
 is_listed(struct bytes list, struct bytes entry)
@@ -94,9 +95,9 @@ check_client(struct context *ctx)
     if (st == ST_BAD_CLIENT_ID && !ctx->limits->client_id_strict)
         return context_refuse(
             ctx, st,
-            "the header Client-ID is %zu characters long. It must be %lld to %lld "
+            "the header Client-ID is %zu character%s long. It must be %lld to %lld "
             "(min_length_client_id, max_length_client_id)",
-            text.len, (long long)ctx->limits->min_length_client_id,
+            text.len, plural_s(text.len), (long long)ctx->limits->min_length_client_id,
             (long long)ctx->limits->max_length_client_id);
     if (st == ST_BAD_CLIENT_ID)
         return context_refuse(
@@ -405,7 +406,8 @@ check_request(struct context *ctx)
         st = caller_content_type(ctx->req->headers[API_HEADER_CONTENT_TYPE],
                                  ctx->req->body.len > 0 || ctx->req->body_too_large);
     if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM | ROUTE_RAW) &&
-        !(has_flag(ctx, ROUTE_LIVE) && request_asks_for_stream(ctx->req)))
+        !(has_flag(ctx, ROUTE_LIVE) && request_asks_for_stream(ctx->req)) &&
+        !(has_flag(ctx, ROUTE_HTML) && request_asks_for_page(ctx->req)))
         st = caller_accept(ctx->req->headers[API_HEADER_ACCEPT]);
     if (st != ST_OK || ctx->version->open)
         return st;

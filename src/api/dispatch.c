@@ -234,6 +234,9 @@ route_and_run(struct context *ctx)
         return st;
     parsed = query_parse(req->query, req->arena, &ctx->query);
     ctx->route = resource_route(ctx->resource, req->method, &ctx->query);
+    if (ctx->route != NULL && (ctx->route->flags & ROUTE_HTML_ONLY) != 0 &&
+        !request_asks_for_page(req))
+        ctx->route = NULL;
     if (ctx->route != NULL) /* metrics have only routes that exist */
         ctx->res->route = ctx->resource->pattern;
     st = check_request(ctx);
@@ -334,7 +337,7 @@ set_key_end(struct context *ctx)
                                      left_ms < 1000 ? 1LL : (left_ms + 999LL) / 1000);
 
     if (bytes_present(text))
-        problem_set_header(ctx->res, "Retry-After", text.data);
+        problem_set_retry(ctx->res, text.data);
 }
 
 static enum api_next

@@ -44,13 +44,16 @@ enum route_flag {
     ROUTE_OPEN = 16,        /* needs no token */
     ROUTE_GUARDED = 32,     /* about all projects: needs a token for all of them */
     ROUTE_OWN_FORM = 64,    /* not JSON: the handler checks Accept */
-    ROUTE_RAW = 1024, /* bodies of any type: neither Accept nor Content-Type counts */
+    ROUTE_RAW = 4096, /* bodies of any type: neither Accept nor Content-Type counts */
     ROUTE_ANY_PROJECT =
         256, /* without a project it is about all of them, and needs a token for all
                                 with the action state:dump */
     ROUTE_LIVE =
         512, /* a view: the response may be a stream of events (docs/api.md 26.6) */
     ROUTE_METRICS = 128, /* also on API_LISTENER_METRICS, where it needs no token */
+    ROUTE_HTML = 1024,   /* browsers get a page: request_asks_for_page() */
+    ROUTE_HTML_ONLY =
+        2048, /* exists only for them. Neither Allow nor the OpenAPI document has it */
 };
 
 struct route {
