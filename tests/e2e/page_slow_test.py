@@ -486,9 +486,9 @@ class Images(PageCase):
         os.makedirs(folder, exist_ok=True)
         self.api("PUT", "/claimd/clock", {"state": "frozen"})
         oldest = self.hour()
-        def queues_are_whole():
-            return self.cell("emails", "posted") != "0"
-        views = {"queues": ("#/queues", 680, queues_are_whole),
+        def queues_are_whole(sparklines=8):
+            return self.cell("emails", "posted") != "0" and len(self.texts("#queues canvas")) == sparklines
+        views = {"queues": ("#/queues", 560, queues_are_whole),
                  "queue": (route("queue", "shop", "emails"), 1140, self.claims_are_whole),
                  "message": (route("message", "shop", "emails", oldest), 760,
                              lambda: self.text("#message-body")),
@@ -506,7 +506,7 @@ class Images(PageCase):
         self.size(390, 844)
         self.theme("light")
         self.open("#/queues")
-        self.until(queues_are_whole, "something is missing")
+        self.until(lambda: queues_are_whole(sparklines=0), "something is missing")
         self.draw(os.path.join(folder, "queues-phone.png"))
 
     def claims_are_whole(self):
