@@ -70,7 +70,7 @@ api_new(const struct api_config *config, struct api **out)
     if (st == ST_OK)
         st = running_keys_new(api->config.mem, &api->keys);
     if (st == ST_OK)
-        st = snapshots_new(api->config.mem, &api->snapshots);
+        st = snapshots_new(api->config.mem, config->sampler, &api->snapshots);
     if (st == ST_OK) {
         quotas_set(api->quotas, &config->project_limits);
         st = enable_versions(api);
