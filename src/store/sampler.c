@@ -14,7 +14,7 @@ enum {
     MINUTE = 12, /* samples */
     UNSEEN_MOST =
         12, /* samples after which a queue that Redis does not show is forgotten */
-    LOG_MS = 60000
+    MINUTE_MS = 60000
 };
 
 /* A sample without its time, which all queues share. All zero: nothing happened in an
@@ -24,7 +24,7 @@ struct history_record {
     uint32_t ready, delayed, claimed;
     uint32_t ready_age, claim_age; /* seconds + 1; 0: none */
     uint32_t counts[STORE_QUEUE_COUNTERS];
-    uint32_t expired;
+    uint32_t expired, unread, letters_expired;
 };
 
 struct sampled_counters {
@@ -58,6 +58,9 @@ struct sampler {
     struct list all;
     uint64_t count; /* of samples taken */
     int64_t times[SAMPLER_SAMPLES];
+    void (*minute_call)(void *arg, int64_t now_ms); /* NULL: none */
+    void *minute_arg;
+    int64_t minute_ms; /* when it is called again */
     pthread_cond_t stop;
     bool started, stopping;
     pthread_t thread;
@@ -223,6 +226,9 @@ sample_queue(struct sampler *s, const struct store_queue_metrics *m)
         for (size_t i = 0; i < STORE_QUEUE_COUNTERS; i++)
             r.counts[i] = narrow(growth(q->last.counts[i], now.counts[i]));
         r.expired = narrow(growth(q->last.expired.messages, now.expired.messages));
+        r.unread = narrow(growth(q->last.expired.unread, now.expired.unread));
+        r.letters_expired =
+            narrow(growth(q->last.expired.dead_letters, now.expired.dead_letters));
         q->last = now;
         q->seen = s->count;
         series_put(s, q, s->count, &r);
@@ -309,6 +315,33 @@ log_all(struct sampler *s, struct store_op *op)
 /* ------------------------------------------------------------------ ticking */
 
 void
+sampler_each_minute(struct sampler *s, void (*call)(void *arg, int64_t now_ms), void *arg)
+{
+    lock_acquire(&s->lock);
+    s->minute_call = call;
+    s->minute_arg = arg;
+    s->minute_ms = INT64_MIN;
+    lock_release(&s->lock);
+}
+
+static void
+call_each_minute(struct sampler *s, int64_t now_ms, int64_t late_ms)
+{
+    void (*call)(void *, int64_t) = NULL;
+    void *arg;
+
+    lock_acquire(&s->lock);
+    if (now_ms >= s->minute_ms || now_ms < s->minute_ms - 2 * MINUTE_MS) {
+        call = s->minute_call;
+        s->minute_ms = now_ms + MINUTE_MS - late_ms % SAMPLER_INTERVAL_MS;
+    }
+    arg = s->minute_arg;
+    lock_release(&s->lock);
+    if (call != NULL)
+        call(arg, now_ms);
+}
+
+void
 sampler_tick(struct sampler *s)
 {
     struct store_op op = {.now_ms = clock_now_ms(s->config.clock)};
@@ -329,8 +362,9 @@ sampler_tick(struct sampler *s)
                  op.now_ms + SAMPLER_INTERVAL_MS - late_ms % SAMPLER_INTERVAL_MS);
     if (op.now_ms >= s->log_ms) {
         log_all(s, &op);
-        s->log_ms = op.now_ms + LOG_MS - late_ms % SAMPLER_INTERVAL_MS;
+        s->log_ms = op.now_ms + MINUTE_MS - late_ms % SAMPLER_INTERVAL_MS;
     }
+    call_each_minute(s, op.now_ms, late_ms);
     atomic_store(&s->ticking, false);
 }
 
@@ -375,7 +409,9 @@ sample_fill(const struct history_record *r, int64_t at_ms, struct store_sample *
                                  .claimed = r->claimed,
                                  .oldest_ready_s = r->ready_age - 1,
                                  .oldest_claim_s = r->claim_age - 1,
-                                 .expired = r->expired};
+                                 .expired = r->expired,
+                                 .unread = r->unread,
+                                 .letters_expired = r->letters_expired};
     memcpy(out->counts, r->counts, sizeof(out->counts));
 }
 
@@ -445,7 +481,7 @@ sampler_open(const struct sampler_config *config, struct sampler **out)
     if (s == NULL)
         return ST_NO_MEMORY;
     s->config = *config;
-    s->log_ms = clock_now_ms(config->clock) + LOG_MS;
+    s->log_ms = clock_now_ms(config->clock) + MINUTE_MS;
     atomic_init(&s->next_ms, clock_now_ms(config->clock));
     s->key = (struct hash_key){(uint64_t)(uintptr_t)s, (uint64_t)s->log_ms};
     lock_init(&s->lock);
