@@ -573,7 +573,7 @@ const struct alert_rule alert_rules[] = {
      "Restore the node of the dead-letter queue.", "seconds", is_above,
      .part = ALERT_OUTBOX_AGE, .limit = 60},
     {"ClaimdDecryptionFailures", CRITICAL, 0, "claimd cannot decrypt bodies",
-     "The log names the key that encryption_keys lacks.", "bodies", grew, .minutes = 15,
+     "The log names the key that encryption_keys lacks.", "failures", grew, .minutes = 15,
      .part = ALERT_DECRYPTION_FAILURES},
     {"ClaimdReloadFailed", WARNING, 0, "A reload failed",
      "The log names file and line. The old settings stay in force.", NULL, is_zero,

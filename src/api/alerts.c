@@ -215,14 +215,15 @@ write_state(struct buf *out, const struct context *ctx, const struct alert_state
             int64_t now_ms)
 {
     const struct alert_rule *rule = &alert_rules[s->rule];
-    const bool fires = now_ms - s->since_ms >= (int64_t)rule->for_minutes * 60000;
+    const int64_t fires_ms = s->since_ms + (int64_t)rule->for_minutes * 60000;
 
     json_write_comma(out);
     buf_byte(out, '{');
     json_write_text(out, "name", bytes_str(rule->name));
     json_write_text(out, "severity", bytes_str(rule->severity));
-    json_write_text(out, "state", bytes_str(fires ? "firing" : "pending"));
+    json_write_text(out, "state", bytes_str(now_ms >= fires_ms ? "firing" : "pending"));
     json_write_time(out, "since", context_shown_ms(ctx, s->since_ms));
+    json_write_time(out, "fires_at", context_shown_ms(ctx, fires_ms));
     json_write_text_or_null(
         out, "project", s->of_queue ? bytes_of(s->project, s->project_len) : BYTES_NONE);
     json_write_text_or_null(out, "queue",

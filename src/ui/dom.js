@@ -1,5 +1,5 @@
 // Elements, dialogs and tables. HTML is never made from strings.
-import {eachRun, visible} from './format.js';
+import {clock, eachRun, visible} from './format.js';
 
 const OVERSCAN = 8;
 
@@ -25,6 +25,26 @@ export function text(value, keep = '') {
     element.append(escaped ? h('span', {class: 'escape'}, run) : run);
   });
   return element;
+}
+
+// A reason in a list: one line, with a sign for each line break.
+export function lineText(value) {
+  return text(value.replace(/\s*[\r\n]\s*/g, ' ⏎ '));
+}
+
+// A reason with its lines.
+export function linesText(value) {
+  return h('span', {class: 'lines'}, text(value.replace(/\r\n?/g, '\n'), '\n\t'));
+}
+
+// The worker that holds or held a message: its name and address, or else its Client-ID. null: not known.
+export function workerNode({worker, address, client}) {
+  const title = client && `Client-ID ${visible(client)}`;
+  if (worker)
+    return h('span', {title}, text(worker), address ? [' at ', text(address)] : '');
+  if (address)
+    return h('span', {title}, 'a client at ', text(address));
+  return client ? text(client) : null;
 }
 
 export function byId(id) {
@@ -114,6 +134,29 @@ export async function act(button, work) {
 export function actionButton(id, label, work, kind = '') {
   return h('button', {id, type: 'button', class: kind,
     onclick: (event) => act(event.currentTarget, work)}, label);
+}
+
+// Says since when `main` shows old data, and greys it out.
+export function freshness(main) {
+  const note = h('p', {class: 'notice bad', role: 'alert', hidden: true});
+  let at = null;
+  const set = (old) => {
+    note.hidden = !old;
+    main.classList.toggle('old', old);
+  };
+  return {note, close: () => set(false),
+    fresh() {
+      at = Date.now();
+      set(false);
+    },
+    // True if data that is old now is shown. A server that responds with a refusal is there.
+    failed(error) {
+      const old = at !== null && (error.status === 0 || error.status >= 502);
+      if (old)
+        say(note, `No response from the server. This is as of ${clock(at)}.`);
+      set(old);
+      return old;
+    }};
 }
 
 // A table that keeps only the rows near the window in the document. It scrolls with the page.

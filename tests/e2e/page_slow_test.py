@@ -118,7 +118,7 @@ class Live(PageCase):
         self.api.create("buffered")
         self.page = proxy.page
         self.open("#/queues")
-        self.until_text("#connection", "polling")
+        self.until_text("#connection", "updating every few seconds")
         self.until_cell("buffered", "ready", "0")
         self.api.post("buffered", 1)
         self.until_cell("buffered", "ready", "1")

@@ -118,7 +118,7 @@ class Views(PageCase):
 
     def test_server(self):
         self.open("#/server")
-        for part in ("facts", "memory", "journal", "connections", "subscriptions", "alerts"):
+        for part in ("facts", "memory", "connections", "alerts"):
             self.find("#server-" + part)
         self.until_text("#server-facts", "0.")
         self.looks_right()
@@ -527,6 +527,34 @@ class Tokens(PageCase):
         self.assertEqual([url for url in self.requests() if token[7:] in url], [])
         self.browser.refresh()
         self.find("#login-token")
+
+    def test_a_token_stays_on_the_tab_if_the_user_wants_it(self):
+        self.browser.get("about:blank")
+        self.browser.get(self.page)
+        self.click("#login-keep")
+        self.type("#login-token", self.tokens["boss"])
+        self.click("#login-send")
+        self.until_cell("jobs", "ready", "4")
+        self.browser.refresh()
+        self.until_cell("jobs", "ready", "4")
+        self.assertEqual(self.browser.get_cookies(), [])
+        self.assertNotIn(self.tokens["boss"], self.js("return JSON.stringify({...localStorage})"))
+        tab = self.browser.current_window_handle
+        self.browser.switch_to.new_window("tab")
+        self.browser.get(self.page)  # another tab does not know it
+        self.find("#login-token")
+        self.browser.close()
+        self.browser.switch_to.window(tab)
+        self.click("#logout")
+        self.find("#login-token")
+        self.assertEqual(self.js("return sessionStorage.length"), 0)
+
+    def test_a_kept_token_that_is_refused_is_forgotten(self):
+        self.browser.get(self.page)
+        self.js("sessionStorage.setItem('claimd-token', 'claimd_' + '0'.repeat(64))")
+        self.browser.refresh()
+        self.find("#login-token")
+        self.assertEqual(self.js("return sessionStorage.length"), 0)
 
     def test_a_reader_sees_and_acts_not(self):
         claim = self.api("GET", "/claimd/queues/jobs/claims")["claims"][0]["id"]
