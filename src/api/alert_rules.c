@@ -50,14 +50,24 @@ label_of(const struct exposition_sample *s, const char *name)
     return bytes_str("");
 }
 
+/* A route of posts. */
+static bool
+is_post_route(struct bytes route)
+{
+    static const struct bytes end = BYTES_LIT("/messages"),
+                              start = BYTES_LIT("/claimd/raw/");
+
+    if (route.len >= end.len &&
+        memcmp(route.data + route.len - end.len, end.data, end.len) == 0)
+        return true;
+    return route.len > start.len && memcmp(route.data, start.data, start.len) == 0 &&
+           memchr(route.data + start.len, '/', route.len - start.len) == NULL;
+}
+
 static bool
 refuses_post(const struct exposition_sample *s)
 {
-    static const struct bytes end = BYTES_LIT("/messages");
-    const struct bytes route = label_of(s, "route");
-
-    return has_label(s, "method", "POST") && route.len >= end.len &&
-           memcmp(route.data + route.len - end.len, end.data, end.len) == 0 &&
+    return has_label(s, "method", "POST") && is_post_route(label_of(s, "route")) &&
            (has_label(s, "code", "429") || has_label(s, "code", "503"));
 }
 
@@ -81,6 +91,7 @@ static const struct {
     {"claimd_http_requests", ALERT_POSTS_REFUSED, refuses_post},
     {"claimd_http_requests", ALERT_RESPONSES_5XX, is_server_error},
     {"claimd_http_requests", ALERT_RESPONSES, NULL},
+    {"claimd_paused_posts_refused", ALERT_PAUSED_POSTS_REFUSED, NULL},
     {"claimd_http_connections", ALERT_CONNECTIONS, NULL},
     {"claimd_http_max_connections", ALERT_MAX_CONNECTIONS, NULL},
     {"claimd_http_connections_refused", ALERT_CONNECTIONS_REFUSED, NULL},
@@ -285,7 +296,8 @@ alert_queue_read(struct alert_queue *q, const struct store_sample *samples, size
 
     q->least_ready = (double)q->ready;
     q->ready_hour_ago = NAN;
-    q->delivered = q->delivered_lately = 0;
+    q->delivered = q->worked = 0;
+    q->was_paused = q->paused;
     q->dead_lettered = q->unread = q->letters_expired = 0;
     for (size_t i = 0; i < count; i++) {
         const struct store_sample *s = &samples[i];
@@ -301,8 +313,11 @@ alert_queue_read(struct alert_queue *q, const struct store_sample *samples, size
         /* A counter of a sample is the increase before it. */
         if (age_ms < 30 * MINUTE_MS)
             q->delivered += s->counts[STORE_QUEUE_DELIVERED];
-        if (age_ms < 5 * MINUTE_MS)
-            q->delivered_lately += s->counts[STORE_QUEUE_DELIVERED];
+        if (age_ms <= 30 * MINUTE_MS && s->paused)
+            q->was_paused = true;
+        if (age_ms < 2 * MINUTE_MS)
+            q->worked +=
+                s->counts[STORE_QUEUE_DELIVERED] + s->counts[STORE_QUEUE_DELETED];
         if (age_ms < 15 * MINUTE_MS) {
             q->dead_lettered += s->counts[STORE_QUEUE_DEAD_LETTERED];
             q->unread += s->unread;
@@ -319,11 +334,25 @@ exceeds(double value, double limit, double *out)
     return value > limit;
 }
 
+/* Its ready messages may wait: they are dead letters, or for subscribers. */
+static bool
+may_wait(const struct alert_queue *q)
+{
+    return q->is_topic || q->dead_letters > 0 || q->only_subscribers;
+}
+
+static bool
+no_worker(const struct alert_queue *q, double *value)
+{
+    return exceeds((double)q->ready, 0, value) && q->waiters == 0 && q->claims == 0 &&
+           q->worked == 0 && !q->paused && !may_wait(q);
+}
+
 static bool
 oldest_message_too_old(const struct alert_queue *q, double *value)
 {
     return exceeds(q->ready_age_s, 1800, value) && q->least_ready > 0 &&
-           (double)q->ready > q->delivered;
+           (double)q->ready > q->delivered && !q->was_paused && !may_wait(q);
 }
 
 static bool
@@ -335,8 +364,14 @@ oldest_claim_too_old(const struct alert_queue *q, double *value)
 static bool
 backlog_growing(const struct alert_queue *q, double *value)
 {
-    return exceeds((double)q->ready, 1000, value) &&
+    return exceeds((double)q->ready, 1000, value) && !q->was_paused && !may_wait(q) &&
            (double)q->ready > 1.5 * q->ready_hour_ago && q->ready_slope > 0;
+}
+
+static bool
+paused_long(const struct alert_queue *q, double *value)
+{
+    return exceeds((double)q->ready, 0, value) && q->paused;
 }
 
 static bool
@@ -348,7 +383,7 @@ dead_letters(const struct alert_queue *q, double *value)
 static bool
 expired_unread(const struct alert_queue *q, double *value)
 {
-    return exceeds(q->unread, 0, value);
+    return exceeds(q->unread - q->letters_expired, 0, value);
 }
 
 static bool
@@ -400,7 +435,17 @@ static bool
 rest_backlog_growing(const struct alert_rule *r, const struct alert_minutes *m,
                      double *value)
 {
-    return is_above(r, m, value) && grows(m, r->part);
+    return is_above(r, m, value) && grows(m, ALERT_REST_READY);
+}
+
+/* The increase of a counter beyond that of another one. */
+static bool
+grew_beyond(const struct alert_rule *r, const struct alert_minutes *m, double *value)
+{
+    const double whole = increase(m, r->whole, r->minutes);
+
+    return exceeds(increase(m, r->part, r->minutes) - (isnan(whole) ? 0 : whole),
+                   r->limit, value);
 }
 
 static bool
@@ -464,6 +509,9 @@ const struct alert_rule alert_rules[] = {
     {"ClaimdNotReady", WARNING, 10, "claimd is not ready",
      "It is in maintenance, drains, or has no store. /readyz says which.", NULL, is_zero,
      .part = ALERT_READY},
+    {"ClaimdNoWorker", WARNING, 5, "Messages are ready and no worker claims them",
+     "Start a worker, or check that yours run and name this queue and project.",
+     "messages", .queue = no_worker},
     {"ClaimdOldestMessageTooOld", WARNING, 5, "A message waits too long for a worker",
      "Check that workers claim from the queue.", "seconds",
      .queue = oldest_message_too_old},
@@ -473,7 +521,10 @@ const struct alert_rule alert_rules[] = {
     {"ClaimdBacklogGrowing", WARNING, 15,
      "A queue grows faster than workers delete its messages",
      "Start more workers, or slow down the producers.", "messages", rest_backlog_growing,
-     backlog_growing, .part = ALERT_REST_READY, .limit = 1000},
+     backlog_growing, .part = ALERT_REST_WAITING, .limit = 1000},
+    {"ClaimdQueuePausedLong", WARNING, 240, "A paused queue may have been forgotten",
+     "Resume the queue. The TTL of its messages goes on.", "messages",
+     .queue = paused_long},
     {"ClaimdClaimsExpiring", WARNING, 10,
      "Claims expire because workers crash or are too slow",
      "Look for workers that crash. Let slow ones renew their claims or ask for a longer "
@@ -490,13 +541,14 @@ const struct alert_rule alert_rules[] = {
     {"ClaimdMessagesExpiredUnread", WARNING, 0,
      "Messages expired before a worker claimed them",
      "Check that workers claim from the right queue. Post with a longer TTL.", "messages",
-     grew, expired_unread, .minutes = 15, .part = ALERT_REST_UNREAD},
+     grew_beyond, expired_unread, .minutes = 15, .part = ALERT_REST_UNREAD,
+     .whole = ALERT_REST_LETTERS_EXPIRED},
     {"ClaimdDeadLettersExpired", WARNING, 0, "Dead letters expired",
      "Look at dead letters earlier, or raise dead_letter_ttl.", "messages", grew,
      dead_letters_expired, .minutes = 15, .part = ALERT_REST_LETTERS_EXPIRED},
     {"ClaimdPostsRefused", CRITICAL, 5, "claimd refuses posts",
-     "Check the limits of projects, the memory and the journal.", "requests", grew,
-     .minutes = 5, .part = ALERT_POSTS_REFUSED},
+     "Check the limits of projects, the memory and the journal.", "requests", grew_beyond,
+     .minutes = 5, .part = ALERT_POSTS_REFUSED, .whole = ALERT_PAUSED_POSTS_REFUSED},
     {"ClaimdServerErrors", WARNING, 5, "claimd returns server errors",
      "For 503, see the other alerts. 500 is a bug. Report it with the log.", "requests",
      grew_above_share, .minutes = 5, .part = ALERT_RESPONSES_5XX,

@@ -25,11 +25,13 @@ enum alert_input {
     ALERT_BACK_EXPIRED,
     ALERT_CLAIMED,
     ALERT_LATE_DELETIONS,
-    ALERT_REST_READY, /* these four: of queues that /metrics does not show */
+    ALERT_REST_READY,   /* these five: of queues that /metrics does not show */
+    ALERT_REST_WAITING, /* ready, and no dead letters */
     ALERT_REST_DEAD_LETTERED,
     ALERT_REST_UNREAD,
     ALERT_REST_LETTERS_EXPIRED,
     ALERT_POSTS_REFUSED,
+    ALERT_PAUSED_POSTS_REFUSED,
     ALERT_RESPONSES_5XX,
     ALERT_RESPONSES,
     ALERT_CONNECTIONS,
@@ -92,15 +94,17 @@ exposition_take alert_minutes_take;
 
 /* A queue, and what happened in it. */
 struct alert_queue {
-    uint64_t ready, waiters, subscriptions;
+    bool is_topic;
+    uint64_t ready, dead_letters, claims, waiters;
     double ready_age_s, claim_age_s; /* 0: none */
-    unsigned paused;                 /* of enum store_pause */
-    bool takes_dead_letters;         /* it has dead letters of other queues */
-    double least_ready;              /* within 30 minutes */
-    double ready_hour_ago;           /* NAN: not known */
-    double ready_slope;              /* messages per second, over 15 minutes */
-    double delivered;                /* within 30 minutes */
-    double delivered_lately;         /* within 5 minutes */
+    bool paused;                     /* its claims are */
+    bool only_subscribers; /* it has some, and no claim has delivered a message */
+    bool was_paused;       /* within 30 minutes */
+    double least_ready;    /* within 30 minutes */
+    double ready_hour_ago; /* NAN: not known */
+    double ready_slope;    /* messages per second, over 15 minutes */
+    double delivered;      /* within 30 minutes */
+    double worked;         /* delivered and deleted within 2 minutes */
     double dead_lettered, unread, letters_expired; /* within 15 minutes */
 };
 

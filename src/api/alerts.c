@@ -13,7 +13,7 @@ struct alert_state {
     size_t rule; /* in alert_rules */
     int64_t since_ms;
     double value;
-    bool of_queue;
+    bool of_queue, of_topic;
     size_t project_len, name_len;
     char project[STORE_METRICS_PROJECT], name[STORE_METRICS_NAME];
 };
@@ -63,6 +63,7 @@ static bool
 is_same(const struct alert_state *a, const struct alert_state *b)
 {
     return a->rule == b->rule && a->of_queue == b->of_queue &&
+           a->of_topic == b->of_topic &&
            bytes_equal(bytes_of(a->name, a->name_len), bytes_of(b->name, b->name_len)) &&
            bytes_equal(bytes_of(a->project, a->project_len),
                        bytes_of(b->project, b->project_len));
@@ -101,6 +102,7 @@ condition_holds(const struct alerts *a, struct alert_list *next, size_t rule,
     *s = (struct alert_state){.rule = rule, .since_ms = now_ms, .value = value};
     if (queue != NULL) {
         s->of_queue = true;
+        s->of_topic = queue->kind == STORE_TOPIC;
         s->project_len = queue->project.len;
         s->name_len = queue->name.len;
         memcpy(s->project, queue->project.data, s->project_len);
@@ -130,13 +132,17 @@ look_at_queue(struct alerts *a, const struct context *ctx, struct alert_list *ne
 {
     const struct store_queue_metrics *row = &a->row;
     const struct store_queue where = store_queue_metrics_address(row);
-    struct alert_queue q = {.ready = row->here.ready,
+    struct alert_queue q = {.is_topic = row->kind == STORE_TOPIC,
+                            .ready = row->here.ready,
+                            .dead_letters = row->here.dead_letters,
+                            .claims = row->here.claims,
                             .waiters = row->waiters,
                             .ready_age_s = age_s(row->has_oldest, row->age_ms),
                             .claim_age_s =
                                 age_s(row->here.claims > 0, row->claimed_age_ms),
-                            .paused = row->paused,
-                            .takes_dead_letters = row->here.dead_letters > 0};
+                            .paused = (row->paused & STORE_PAUSE_CLAIMS) != 0,
+                            .only_subscribers = row->subscriptions > 0 &&
+                                                row->counts[STORE_QUEUE_DELIVERED] == 0};
     size_t count = 0;
     double value;
 
@@ -149,22 +155,29 @@ look_at_queue(struct alerts *a, const struct context *ctx, struct alert_list *ne
             condition_holds(a, next, i, ctx->op.now_ms, value, &where);
 }
 
+/* Not below 0: the queues are read after the sums. */
+static void
+subtract(uint64_t *rest, uint64_t part)
+{
+    *rest -= part < *rest ? part : *rest;
+}
+
 static void
 look_at_queues(struct alerts *a, struct context *ctx, const struct store_metrics *all,
                struct alert_list *next)
 {
-    uint64_t shown_ready = 0;
+    uint64_t ready = all->all.ready, letters = all->all.dead_letters;
     size_t at = 0;
 
     for (size_t i = 0; i < ctx->config->metrics->shown_queues &&
                        store_queue_metrics(ctx->store, &ctx->op, &at, &a->row) == ST_OK;
          i++) {
-        shown_ready += a->row.here.ready;
+        subtract(&ready, a->row.here.ready);
+        subtract(&letters, a->row.here.dead_letters);
         look_at_queue(a, ctx, next);
     }
-    alert_minutes_add(
-        &a->minutes, ALERT_REST_READY,
-        all->all.ready > shown_ready ? (double)(all->all.ready - shown_ready) : 0);
+    alert_minutes_add(&a->minutes, ALERT_REST_READY, (double)ready);
+    alert_minutes_add(&a->minutes, ALERT_REST_WAITING, (double)ready - (double)letters);
 }
 
 static void
@@ -215,6 +228,7 @@ write_state(struct buf *out, const struct context *ctx, const struct alert_state
             int64_t now_ms)
 {
     const struct alert_rule *rule = &alert_rules[s->rule];
+    const struct bytes name = bytes_of(s->name, s->name_len);
     const int64_t fires_ms = s->since_ms + (int64_t)rule->for_minutes * 60000;
 
     json_write_comma(out);
@@ -227,7 +241,8 @@ write_state(struct buf *out, const struct context *ctx, const struct alert_state
     json_write_text_or_null(
         out, "project", s->of_queue ? bytes_of(s->project, s->project_len) : BYTES_NONE);
     json_write_text_or_null(out, "queue",
-                            s->of_queue ? bytes_of(s->name, s->name_len) : BYTES_NONE);
+                            s->of_queue && !s->of_topic ? name : BYTES_NONE);
+    json_write_text(out, "topic", s->of_topic ? name : BYTES_NONE);
     json_write_text(out, "summary", bytes_str(rule->summary));
     json_write_text(out, "action", bytes_str(rule->action));
     if (rule->unit != NULL) {

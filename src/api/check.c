@@ -391,7 +391,8 @@ check_request(struct context *ctx)
         st = caller_content_type(ctx->req->headers[API_HEADER_CONTENT_TYPE],
                                  ctx->req->body.len > 0 || ctx->req->body_too_large);
     if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM) &&
-        !(has_flag(ctx, ROUTE_LIVE) && request_asks_for_stream(ctx->req)))
+        !(has_flag(ctx, ROUTE_LIVE) && request_asks_for_stream(ctx->req)) &&
+        !(has_flag(ctx, ROUTE_HTML) && request_asks_for_page(ctx->req)))
         st = caller_accept(ctx->req->headers[API_HEADER_ACCEPT]);
     if (st != ST_OK || ctx->version->open)
         return st;

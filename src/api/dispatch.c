@@ -234,6 +234,9 @@ route_and_run(struct context *ctx)
         return st;
     parsed = query_parse(req->query, req->arena, &ctx->query);
     ctx->route = resource_route(ctx->resource, req->method, &ctx->query);
+    if (ctx->route != NULL && (ctx->route->flags & ROUTE_HTML_ONLY) != 0 &&
+        !request_asks_for_page(req))
+        ctx->route = NULL;
     if (ctx->route != NULL) /* metrics have only routes that exist */
         ctx->res->route = ctx->resource->pattern;
     st = check_request(ctx);

@@ -34,7 +34,7 @@ struct quotas {
     struct hash_key key;
     _Atomic int64_t requests, connections, waiters; /* limits; 0: none */
     _Atomic int64_t queues, messages, bytes;        /* only to show: the store's limits */
-    _Atomic uint64_t refused[QUOTA_KINDS];
+    _Atomic uint64_t refused[QUOTA_KINDS], refused_paused;
     struct part parts[PARTS];
 };
 
@@ -312,12 +312,20 @@ quotas_count(struct quotas *q, enum status st)
     if (st >= ST_PROJECT_QUEUES && st <= ST_PROJECT_WAITERS)
         (void)atomic_fetch_add_explicit(&q->refused[st - ST_PROJECT_QUEUES], 1,
                                         memory_order_relaxed);
+    if (st == ST_PAUSED)
+        (void)atomic_fetch_add_explicit(&q->refused_paused, 1, memory_order_relaxed);
 }
 
 uint64_t
 quotas_refused(const struct quotas *q, size_t kind)
 {
     return atomic_load_explicit(&q->refused[kind], memory_order_relaxed);
+}
+
+uint64_t
+quotas_refused_paused(const struct quotas *q)
+{
+    return atomic_load_explicit(&q->refused_paused, memory_order_relaxed);
 }
 
 size_t

@@ -48,12 +48,15 @@ enum status quotas_wait_begin(struct quotas *q, struct bytes project, int64_t no
 /* NULL is fine. */
 void quotas_wait_end(struct api_tenant *tenant);
 
-/* Counts a refusal, if its status is that of a limit. */
+/* Counts a refusal, if its status is that of a limit, or ST_PAUSED. */
 void quotas_count(struct quotas *q, enum status st);
 
 /* The number of refusals, by status from ST_PROJECT_QUEUES on. */
 enum { QUOTA_KINDS = ST_PROJECT_WAITERS - ST_PROJECT_QUEUES + 1 };
 uint64_t quotas_refused(const struct quotas *q, size_t kind);
+
+/* The number of refusals with ST_PAUSED, which is no limit. */
+uint64_t quotas_refused_paused(const struct quotas *q);
 
 /* The number of tenants, for tests. */
 size_t quotas_tenants(struct quotas *q);

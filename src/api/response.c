@@ -64,6 +64,15 @@ request_asks_for_stream(const struct request *req)
                              bytes_str(RESPONSE_STREAM_TYPE));
 }
 
+bool
+request_asks_for_page(const struct request *req)
+{
+    const struct bytes accept = req->headers[API_HEADER_ACCEPT];
+
+    return caller_names_type(accept, bytes_str("text/html")) &&
+           !caller_names_type(accept, bytes_str("application/json"));
+}
+
 enum api_next
 response_complete(struct context *ctx)
 {

@@ -14,6 +14,9 @@
 /* True if the client accepts a stream of events (docs/api.md 26.6). */
 bool request_asks_for_stream(const struct request *req);
 
+/* True for a browser, which accepts HTML and does not name JSON (docs/api.md 6.1). */
+bool request_asks_for_page(const struct request *req);
+
 /* Adds a header. Borrows the value, which lives as long as the arena:
  * RESPONSE_VALUE_MAX. */
 void response_add_header(struct context *ctx, const char *name, const char *value);

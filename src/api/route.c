@@ -87,7 +87,8 @@ resources_build(struct mem *mem, const struct route *rows, struct route_resource
     }
     for (struct resource *r = all; r < all + out->count; r++) {
         for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-            if (r->routes[order[i]] != NULL)
+            if (r->routes[order[i]] != NULL &&
+                (r->routes[order[i]]->flags & ROUTE_HTML_ONLY) == 0)
                 allow_add(r->allow, api_method_name(order[i]));
         strcpy(r->allow_all, r->allow);
         allow_add(r->allow_all, api_method_name(METHOD_OPTIONS));

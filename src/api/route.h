@@ -50,6 +50,9 @@ enum route_flag {
     ROUTE_LIVE =
         512, /* a view: the response may be a stream of events (docs/api.md 26.6) */
     ROUTE_METRICS = 128, /* also on API_LISTENER_METRICS, where it needs no token */
+    ROUTE_HTML = 1024,   /* browsers get a page: request_asks_for_page() */
+    ROUTE_HTML_ONLY =
+        2048, /* exists only for them. Neither Allow nor the OpenAPI document has it */
 };
 
 struct route {

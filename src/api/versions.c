@@ -315,7 +315,8 @@ enum {
 };
 
 static const struct route routes_root[] = {
-    ROUTE("/", GET, handle_versions, OPEN, 0, "listVersions"),
+    ROUTE("/", GET, handle_versions, OPEN, ROUTE_HTML, "listVersions"),
+    ROUTE("/", HEAD, handle_versions, OPEN, ROUTE_HTML | ROUTE_HTML_ONLY, "listVersions"),
     ROUTE("/openapi.json", GET, handle_openapi, OPEN, 0, "describe"),
     ROUTE("/openapi.json", HEAD, handle_openapi, OPEN, 0, "describeBriefly"),
     ROUTE("/livez", GET, handle_livez, OPEN, HEALTH, "isAlive"),

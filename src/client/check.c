@@ -40,7 +40,7 @@ struct check {
     const struct command_args *args;
     int64_t limits[LEVEL_UNKNOWN][VALUES]; /* by level; NONE: no limit */
     int64_t worst[VALUES];                 /* largest value of a queue; NONE: unknown */
-    int64_t queues, ready, dead;           /* sums */
+    int64_t queues, ready, dead, paused;   /* sums; paused: queues */
     bool *found;                           /* the named queues */
     enum level level;
     size_t problems;
@@ -151,6 +151,8 @@ check_queue(void *ctx, const json_t *queue, struct bytes text)
     const char *name = member_text(queue, "name");
     const char *project = member_text(queue, "project");
     char where[512];
+    int64_t dead;
+    bool paused;
 
     (void)text;
     if (name == NULL || !is_wanted(k, name))
@@ -158,12 +160,17 @@ check_queue(void *ctx, const json_t *queue, struct bytes text)
     (void)snprintf(where, sizeof(where), "%s%s%s: ",
                    k->client->project != NULL || project == NULL ? "" : project,
                    k->client->project != NULL || project == NULL ? "" : "/", name);
+    dead = member_number(queue, "dead_letters");
+    paused = json_is_true(json_object_get(json_object_get(queue, "paused"), "claims"));
     k->queues++;
     k->ready += member_number(queue, "ready");
-    k->dead += member_number(queue, "dead_letters");
-    check_value(k, READY, member_number(queue, "ready"), where);
-    check_value(k, OLDEST, member_number(queue, "oldest_ready_age"), where);
-    check_value(k, DEAD, member_number(queue, "dead_letters"), where);
+    k->dead += dead;
+    k->paused += paused;
+    if (dead == 0 && !paused) { /* workers have to claim them; as the alerts have it */
+        check_value(k, READY, member_number(queue, "ready"), where);
+        check_value(k, OLDEST, member_number(queue, "oldest_ready_age"), where);
+    }
+    check_value(k, DEAD, dead, where);
     return true;
 }
 
@@ -279,6 +286,9 @@ write_summary(const struct check *k, struct buf *out)
                k->queues == 1 ? "" : "s", (long long)k->ready);
     duration_write(out, k->worst[OLDEST]);
     buf_printf(out, ", %lld dead letter%s", (long long)k->dead, k->dead == 1 ? "" : "s");
+    if (k->paused > 0)
+        buf_printf(out, ", %lld queue%s paused", (long long)k->paused,
+                   k->paused == 1 ? "" : "s");
     if (k->worst[JOURNAL] != NONE)
         buf_printf(out, ", journal %lld%% full", (long long)k->worst[JOURNAL]);
 }
@@ -366,7 +376,9 @@ const struct command client_check = {
              "A threshold is `ready=N` (ready messages of a queue), `oldest=TIME` (age "
              "of the oldest ready message of a queue), `dead=N` (dead letters in a "
              "queue) or `journal=PERCENT` (used space of the journal, which needs access "
-             "to /metrics). A value that is as large as the threshold has reached it.",
+             "to /metrics). A value that is as large as the threshold has reached it. "
+             "`ready` and `oldest` leave out paused queues and queues with dead letters, "
+             "as the alerts for Prometheus do.",
     .options =
         {{"--warn", "LIST",
           "Thresholds for a warning, with commas. Default: oldest=5m,dead=1,journal=80"},

@@ -222,6 +222,7 @@ fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_met
     out->kind = q->where.kind;
     out->paused = queue_settings(q)->paused;
     out->waiters = q->waitqueue == NULL ? 0 : q->waitqueue->count;
+    out->subscriptions = q->feed == NULL ? 0 : q->feed->subscribers.count;
     out->here = (struct store_population){
         .ready = backlog_ready(b),
         .claimed = b->claimed,

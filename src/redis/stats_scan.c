@@ -222,6 +222,7 @@ row_fill(const struct call *c, const struct store_queue *where,
         out->claimed_age_ms = call_integer(c, NOW) - call_integer(c, OLDEST_CLAIM);
     out->paused = (unsigned)call_integer(c, PAUSED);
     out->waiters = waiting_count(c->store, where);
+    out->subscriptions = (uint64_t)call_integer(c, SUBSCRIPTIONS);
     out->expired = (struct store_expired){
         .messages = (uint64_t)call_integer(c, EXPIRED),
         .unread = (uint64_t)call_integer(c, EXPIRED_UNREAD),
@@ -265,16 +266,17 @@ scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
         return ST_OK;
     st = run_queue_metrics(s, op, where, &c);
     if (st == ST_OK) {
-        const struct store_population *here = &result->shown[result->count].here;
+        struct store_queue_metrics *row = &result->shown[result->count];
+        const struct store_population *here = &row->here;
 
-        row_fill(&c, where, &result->shown[result->count]);
+        row_fill(&c, where, row);
         all->ready += here->ready;
         all->claimed += here->claimed;
         all->delayed += here->delayed;
         all->dead_letters += here->dead_letters;
         all->claims += here->claims;
         all->bytes += here->bytes;
-        result->subscriptions += (uint64_t)call_integer(&c, SUBSCRIPTIONS);
+        result->subscriptions += row->subscriptions;
         result->feed_bytes += (uint64_t)call_integer(&c, FEED_BYTES);
         if (call_integer(&c, OUTBOX) > result->outbox_ms)
             result->outbox_ms = call_integer(&c, OUTBOX);

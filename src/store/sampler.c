@@ -20,7 +20,8 @@ enum {
 /* A sample without its time, which all queues share. All zero: nothing happened in an
  * empty queue. */
 struct history_record {
-    uint32_t missing; /* 1: there is no sample */
+    uint16_t missing; /* 1: there is no sample */
+    uint16_t paused;  /* 1: claims are */
     uint32_t ready, delayed, claimed;
     uint32_t ready_age, claim_age; /* seconds + 1; 0: none */
     uint32_t counts[STORE_QUEUE_COUNTERS];
@@ -203,7 +204,8 @@ static void
 sample_queue(struct sampler *s, const struct store_queue_metrics *m)
 {
     const struct store_queue where = store_queue_metrics_address(m);
-    struct history_record r = {.ready = narrow(m->here.ready),
+    struct history_record r = {.paused = (m->paused & STORE_PAUSE_CLAIMS) != 0,
+                               .ready = narrow(m->here.ready),
                                .delayed = narrow(m->here.delayed),
                                .claimed = narrow(m->here.claimed),
                                .ready_age = narrow_age(m->has_oldest, m->age_ms),
@@ -320,20 +322,23 @@ sampler_each_minute(struct sampler *s, void (*call)(void *arg, int64_t now_ms), 
     lock_acquire(&s->lock);
     s->minute_call = call;
     s->minute_arg = arg;
-    s->minute_ms = INT64_MIN;
     lock_release(&s->lock);
 }
 
 static void
-call_each_minute(struct sampler *s, int64_t now_ms, int64_t late_ms)
+call_each_minute(struct sampler *s, int64_t now_ms)
 {
     void (*call)(void *, int64_t) = NULL;
     void *arg;
 
     lock_acquire(&s->lock);
-    if (now_ms >= s->minute_ms || now_ms < s->minute_ms - 2 * MINUTE_MS) {
+    if (s->minute_call != NULL &&
+        (now_ms >= s->minute_ms || now_ms < s->minute_ms - 2 * MINUTE_MS)) {
         call = s->minute_call;
-        s->minute_ms = now_ms + MINUTE_MS - late_ms % SAMPLER_INTERVAL_MS;
+        /* Whole minutes, unless the clock was set. */
+        s->minute_ms += MINUTE_MS;
+        if (s->minute_ms <= now_ms || s->minute_ms > now_ms + MINUTE_MS)
+            s->minute_ms = now_ms + MINUTE_MS;
     }
     arg = s->minute_arg;
     lock_release(&s->lock);
@@ -364,7 +369,7 @@ sampler_tick(struct sampler *s)
         log_all(s, &op);
         s->log_ms = op.now_ms + MINUTE_MS - late_ms % SAMPLER_INTERVAL_MS;
     }
-    call_each_minute(s, op.now_ms, late_ms);
+    call_each_minute(s, op.now_ms);
     atomic_store(&s->ticking, false);
 }
 
@@ -410,6 +415,7 @@ sample_fill(const struct history_record *r, int64_t at_ms, struct store_sample *
                                  .oldest_ready_s = r->ready_age - 1,
                                  .oldest_claim_s = r->claim_age - 1,
                                  .expired = r->expired,
+                                 .paused = r->paused != 0,
                                  .unread = r->unread,
                                  .letters_expired = r->letters_expired};
     memcpy(out->counts, r->counts, sizeof(out->counts));
@@ -481,7 +487,8 @@ sampler_open(const struct sampler_config *config, struct sampler **out)
     if (s == NULL)
         return ST_NO_MEMORY;
     s->config = *config;
-    s->log_ms = clock_now_ms(config->clock) + MINUTE_MS;
+    s->minute_ms = clock_now_ms(config->clock);
+    s->log_ms = s->minute_ms + MINUTE_MS;
     atomic_init(&s->next_ms, clock_now_ms(config->clock));
     s->key = (struct hash_key){(uint64_t)(uintptr_t)s, (uint64_t)s->log_ms};
     lock_init(&s->lock);

@@ -120,10 +120,11 @@ function valueText({value, unit}) {
 
 // The queues of alerts with one name. Those that /metrics does not show have no name.
 function queuesOf(alerts) {
-  const shown = alerts.filter((a) => a.queue !== null || a.unit);
+  const shown = alerts.filter((a) => a.project !== null || a.unit);
   const parts = shown.slice(0, QUEUES_SHOWN).flatMap((a, i) => [i ? ', ' : ' ',
-    a.queue === null ? null : h('a', {href: queueHref(a.project, a.queue)}, text(a.queue)),
-    a.unit ? a.queue === null ? valueText(a) : ` (${valueText(a)})` : null]);
+    a.queue !== null ? h('a', {href: queueHref(a.project, a.queue)}, text(a.queue))
+      : a.topic ? ['topic ', text(a.topic)] : null,
+    a.unit ? a.project === null ? valueText(a) : ` (${valueText(a)})` : null]);
   const further = shown.length - QUEUES_SHOWN;
   return parts.length ? [...parts, further > 0 ? ` and ${count(further)} more.` : '.'] : [];
 }

@@ -1,6 +1,6 @@
 /* GET /metrics as the API writes it (docs/metrics.md); what the metrics are:
  * store/metrics. */
-#include "support/api_fixture.h"
+#include "support/pending.h"
 
 #include <string.h>
 
@@ -117,6 +117,44 @@ API_TEST(metrics_show_paused_queues)
                         "\"posts\"} 1",
                         a, a));
     ck_assert_ptr_null(strstr(api_body(&f->c), "queue=\"b\",what="));
+}
+
+API_TEST(metrics_count_posts_that_a_pause_refuses)
+{
+    post(f, "a");
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, "claimd_paused_posts_refused_total 0");
+    ck_api(f, "POST", "/claimd/queues/a/pause", "{\"posts\":true}", 200, NULL);
+    for (int i = 0; i < 2; i++)
+        ck_api(f, "POST", "/v2/queues/a/messages", "{\"messages\":[{\"body\":1}]}", 503,
+               "Queue is paused");
+    post(f, "b");
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, "claimd_paused_posts_refused_total 2");
+}
+
+API_TEST(metrics_show_waiters_and_subscriptions_of_queues)
+{
+    static const char a[] = "{project=\"" API_CALL_PROJECT "\",queue=\"a\"}";
+    static const char b[] = "{project=\"" API_CALL_PROJECT "\",queue=\"b\"}";
+    struct pending waiter;
+
+    ck_api(f, "PUT", "/v2/queues/a", NULL, 201, NULL);
+    ck_api(f, "POST", "/v2/queues/b/subscriptions",
+           "{\"subscriber\":\"http://example.org/\",\"ttl\":3600,\"options\":{}}", 201,
+           NULL);
+    pending_begin(&waiter, f, "POST", "/v2/queues/a/claims", "wait=20");
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, api_text(f, "claimd_queue_waiters%s 1", a));
+    ck_line(f, api_text(f, "claimd_queue_waiters%s 0", b));
+    ck_line(f, api_text(f, "claimd_queue_subscriptions%s 0", a));
+    ck_line(f, api_text(f, "claimd_queue_subscriptions%s 1", b));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "claimd_queue_waiters{project=\"\""));
+    ck_assert_ptr_null(
+        strstr(api_body(&f->c), "claimd_queue_subscriptions{project=\"\""));
+    pending_end(&waiter);
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, api_text(f, "claimd_queue_waiters%s 0", a));
 }
 
 API_TEST(without_per_queue_there_are_no_metrics_of_queues)

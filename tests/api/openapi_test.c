@@ -64,12 +64,12 @@ count_operations(const json_t *tree)
 
 TEST_CASE("openapi");
 
-/* Rows that a parameter or a last slash makes of another have no operation of their
- * own. */
+/* Rows that a parameter, a last slash or a browser makes of another have no operation of
+ * their own. */
 static bool
 is_of_its_own(const struct route *row)
 {
-    return strchr(row->pattern, '?') == NULL &&
+    return strchr(row->pattern, '?') == NULL && (row->flags & ROUTE_HTML_ONLY) == 0 &&
            (strncmp(row->pattern, "/identity", 9) != 0 ||
             row->pattern[strlen(row->pattern) - 1] != '/');
 }

@@ -1,4 +1,5 @@
-/* The page for operators, and the permissions of its user (docs/api.md 29). */
+/* The page for operators, and the permissions of its user (docs/api.md 29); and the page
+ * at "/" (6.1). */
 #include "support/api_fixture.h"
 
 #include <string.h>
@@ -56,6 +57,71 @@ API_TEST(without_the_option_there_is_no_page)
     ck_api(f, "GET", "/claimd/ui", NULL, 404, NULL);
     ck_assert_ptr_nonnull(strstr(api_body(&f->c), "To enable it, set the option ui"));
     ck_api(f, "GET", "/claimd/ui/main.js", NULL, 404, NULL);
+}
+
+TEST_CASE("start page");
+
+static const char browser[] =
+    "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+API_TEST(a_browser_gets_a_page_with_links)
+{
+    const char *policy;
+
+    f->c.headers[API_HEADER_PROJECT_ID] = f->c.headers[API_HEADER_CLIENT_ID] = NULL;
+    f->c.headers[API_HEADER_ACCEPT] = browser;
+    ck_api(f, "GET", "/", NULL, 200, NULL);
+    ck_api_header(f, "Content-Type", "text/html; charset=utf-8");
+    ck_api_header(f, "Vary", "Accept");
+    policy = api_response_header(&f->c, "Content-Security-Policy");
+    ck_assert_ptr_nonnull(strstr(policy, "default-src 'none'"));
+    ck_assert_ptr_null(strstr(policy, "script-src"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "<script"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "style"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "href=\"openapi.json\""));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "/usr/share/doc/claimd/docs"));
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "<code>--ui</code>"));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "href=\"claimd/ui/\""));
+    ck_api(f, "HEAD", "/", NULL, 200, NULL);
+    ck_api_header(f, "Content-Type", "text/html; charset=utf-8");
+}
+
+UI_TEST(the_start_page_links_to_the_page_for_operators)
+{
+    f->c.headers[API_HEADER_ACCEPT] = "text/html";
+    ck_api(f, "GET", "/", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "href=\"claimd/ui/\""));
+    ck_assert_ptr_null(strstr(api_body(&f->c), "--ui"));
+    ck_api(f, "GET", "/claimd/ui/", NULL, 200, NULL);
+}
+
+API_TEST(other_clients_get_the_versions)
+{
+    static const char *const accepts[] = {
+        NULL,
+        "*/*",
+        "application/json",
+        "application/json, text/html;q=0.9",
+        "text/html;q=0, */*",
+        "application/*",
+    };
+
+    for (size_t i = 0; i < sizeof(accepts) / sizeof(accepts[0]); i++) {
+        f->c.headers[API_HEADER_ACCEPT] = accepts[i];
+        ck_api(f, "GET", "/", NULL, 300, NULL);
+        ck_api_header(f, "Content-Type", "application/json");
+        ck_assert_ptr_null(api_response_header(&f->c, "Vary"));
+        ck_api(f, "HEAD", "/", NULL, 405, NULL);
+        ck_api_header(f, "Allow", "GET, OPTIONS");
+    }
+    f->c.headers[API_HEADER_ACCEPT] = "text/plain";
+    ck_api(f, "GET", "/", NULL, 406, NULL);
+    f->c.headers[API_HEADER_ACCEPT] = browser; /* other paths do not change */
+    ck_api(f, "GET", "/v2/ping", NULL, 204, NULL);
+    ck_api(f, "POST", "/", "{}", 405, NULL);
+    ck_api_header(f, "Allow", "GET, OPTIONS");
+    ck_api(f, "OPTIONS", "/", NULL, 200, NULL);
+    ck_api_header(f, "Allow", "GET");
 }
 
 TEST_CASE("permissions");

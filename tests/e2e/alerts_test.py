@@ -37,7 +37,7 @@ def shipped_rules():
 
 
 def minutes_of(text):
-    return int(text.removesuffix("m")) if text else 0
+    return int(text[:-1]) * {"m": 1, "h": 60}[text[-1]] if text else 0
 
 
 def expand(text):
@@ -80,6 +80,10 @@ class Rules(unittest.TestCase):
             for row in rows[name]:
                 series = {key: expand(values) for key, values in
                           (one.split(" ", 1) for one in row["series"])}
+                others = {key for key in series if 'instance="b:1"' in key}
+                if others and any("claimd_redis_primaries" in key for key in series):
+                    continue  # a server on Redis knows only its own waiters
+                series = {key: values for key, values in series.items() if key not in others}
                 with self.subTest(alert=name, row=row):
                     self.assertIs(name in play(series, minutes_of(row["at"])), "fires" in row)
 
@@ -182,7 +186,8 @@ class Incidents(unittest.TestCase):
             self.call("POST", "/claimd/clock/advance", {"seconds": 60})
         found = self.firing()
         self.assertEqual(found["ClaimdOldestClaimTooOld"], {"hangs"})
-        self.assertIn("forgotten", found["ClaimdOldestMessageTooOld"])
+        self.assertEqual(found["ClaimdNoWorker"], {"forgotten", "growing"})
+        self.assertEqual(found["ClaimdOldestMessageTooOld"], {"forgotten", "growing"})
         self.assertIn("poison", found["ClaimdDeadLetters"])
         self.assertEqual(found["ClaimdBacklogGrowing"], {"growing"})
 

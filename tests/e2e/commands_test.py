@@ -624,6 +624,22 @@ class Check(CommandCase):
         document = json.loads(self.good("check", q, "--json"))
         self.assertEqual((document["status"], document["ready"]), ("OK", 2))
 
+    def test_ready_messages_of_paused_and_dead_letter_queues_are_no_problem(self):
+        q, dead, limits = self.queue, self.queue + "-dead", ("--warn", "ready=1,oldest=0")
+        self.good("post", q, "x")
+        self.check(1, "WARNING", q, *limits)
+        self.good("pause", q, "--posts")  # workers have to go on
+        self.check(1, "WARNING", q, *limits)
+        self.good("pause", q)
+        self.check(0, "^CLAIMD OK - 1 queue, 1 ready, oldest 0s, 0 dead letters, 1 queue paused "
+                      r"\| ready=0;1; oldest=0s;0;3600 dead=0;;\n$", q, *limits)
+        self.good("resume", q)
+        self.good("set", q, "_max_claim_count=1", "_dead_letter_queue=" + dead)
+        self.good("release", q, self.claimed()["claim"])
+        self.fails(1, "no message", "claim", q)
+        self.check(0, r"^CLAIMD OK - 1 queue, 1 ready, oldest 0s, 1 dead letter \|", dead, *limits)
+        self.check(1, "^CLAIMD WARNING - %s: dead letters 1 \\(limit 1\\) " % dead, dead)
+
     def test_all_queues_of_all_projects(self):
         with Server() as server:
             commands = Commands(server.url, project=None)

@@ -11,6 +11,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ DOCS = os.path.join(HERE, "..", "..", "docs")
 RULES = os.path.realpath(os.path.join(DOCS, "prometheus", "claimd.rules.yml"))
 ALERTS = os.path.join(HERE, "alerts.yml")
 DASHBOARD = os.path.join(DOCS, "prometheus", "claimd-dashboard.json")
+RUNBOOKS = "file:///usr/share/doc/claimd/docs/"  # in the package
 OPEN = "Accept: application/openmetrics-text"
 SHORT = ("--min-message-ttl", "1", "--min-claim-ttl", "1", "--min-claim-grace", "0")
 LONG = 40  # seconds of a wait that something else than the time shall end
@@ -432,6 +434,77 @@ class Story(unittest.TestCase):
         self.assertEqual(self.prometheus.log_problems(), [])
 
 
+def rules():
+    with open(RULES, encoding="utf-8") as file:
+        return [rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
+
+
+def no_worker_story(case, servers):
+    """ClaimdNoWorker, without its 5 minutes, of servers with one store."""
+    expression, = (rule["expr"] for rule in rules() if rule["alert"] == "ClaimdNoWorker")
+    expression = expression.replace("[2m]", "[4s]")
+    first, last = servers[0], servers[-1]
+    targets = ["127.0.0.1:%d" % server.port for server in servers]
+
+    def fetch(method, path, document=None, status=200, server=first):
+        body = None if document is None else json.dumps(document).encode()
+        response = server.fetch(method, path, body)
+        case.assertEqual(response.status, status, response)
+        return response
+
+    def claim(queue, status=201):
+        return fetch("POST", "/v2/queues/%s/claims?limit=1" % queue, {"ttl": 60, "grace": 60},
+                     status, last).headers.get("location")
+    with Prometheus([("claimd", ",".join(targets), None)]) as prometheus:
+        def fires_for(*queues):
+            """Each claimd shows the same queues."""
+            def now():
+                prometheus.scrape()
+                found = [dict(labels) for labels in prometheus.query(expression)]
+                return {(found["instance"], found["queue"]) for found in found}
+            eventually(lambda: now() == {(target, q) for target in targets for q in queues})
+        fetch("POST", "/v2/queues/q/messages", {"messages": [{"body": i} for i in range(3)]}, 201)
+        fires_for("q")
+        held = claim("q")
+        fires_for()
+        fetch("DELETE", held, status=204)
+        fires_for("q")  # 4 seconds after the delivery
+        fetch("DELETE", "/v2/queues/q/messages?pop=1")
+        fires_for()
+        fires_for("q")
+        fetch("POST", "/claimd/queues/q/pause", {"posts": True})
+        fires_for("q")
+        fetch("POST", "/claimd/queues/q/pause")
+        fires_for()
+        with last.connect() as worker:
+            worker.send(request("POST", "/v2/queues/q/claims?limit=1", b'{"ttl":60,"grace":60}',
+                                headers=prefer("wait=%d" % LONG)))
+            eventually(lambda: prometheus.value(
+                'claimd_queue_waiters{queue="q",instance="%s"}' % targets[-1]) == 1)
+            case.assertEqual(prometheus.value('sum(claimd_queue_waiters)'), 1)
+            fetch("POST", "/claimd/queues/q/pause", {"claims": False, "posts": False})
+            case.assertEqual(worker.response().status, 201)
+        fires_for()
+        fetch("PUT", "/v2/queues/once", {"_max_claim_count": 1, "_dead_letter_queue": "dead"}, 201)
+        fetch("POST", "/v2/queues/once/messages", {"messages": [{"body": 1}]}, 201)
+        fires_for("once")
+        fetch("DELETE", claim("once"), status=204)
+        claim("once", 204)
+        eventually(lambda: prometheus.value('max(claimd_queue_messages_ready{queue="dead"})') == 1)
+        fires_for()
+        case.assertEqual(prometheus.log_problems(), [])
+
+
+class NoWorker(unittest.TestCase):
+    def test_it_sees_each_kind_of_worker_in_memory(self):
+        with Server() as server:
+            no_worker_story(self, [server])
+
+    def test_it_sees_each_kind_of_worker_with_a_journal(self):
+        with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
+            no_worker_story(self, [server])
+
+
 def dashboard():
     with open(DASHBOARD, encoding="utf-8") as file:
         return json.load(file)
@@ -458,11 +531,6 @@ class Documents(unittest.TestCase):
                 for sample in family.samples}
 
     @staticmethod
-    def rules():
-        with open(RULES, encoding="utf-8") as file:
-            return [rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
-
-    @staticmethod
     def promtool_test(rule, row):
         """The input of promtool, from a row of alerts.yml."""
         labels = row.get("labels", {"job": "claimd", "instance": "a:1"})
@@ -478,32 +546,63 @@ class Documents(unittest.TestCase):
     def test_rules_are_right_and_each_was_seen_firing_and_quiet(self):
         status, said = promtool("check", "rules", RULES)
         self.assertEqual(status, 0, said)
-        rules = self.rules()
+        known = rules()
         with open(ALERTS, encoding="utf-8") as file:
             rows = yaml.safe_load(file)
-        self.assertEqual(list(rows), [rule["alert"] for rule in rules])
-        for name in rows:
-            self.assertEqual({"fires" in row for row in rows[name]}, {True, False}, name)
+        self.assertEqual(list(rows), [rule["alert"] for rule in known])
+        for rule in known:
+            fires = [row.get("fires") for row in rows[rule["alert"]]]
+            self.assertEqual({text is not None for text in fires}, {True, False}, rule["alert"])
+            if "{{ if ne . \"1\" }}s{{ end }}" in rule["annotations"]["description"]:
+                self.assertEqual({bool(re.search(r"(?<!:)\b1 [a-z]", text)) for text in fires if text},
+                                 {True, False}, "one, and several: %s" % rule["alert"])
         with tempfile.NamedTemporaryFile("w", suffix=".yml") as tests:
             json.dump({"rule_files": [RULES], "evaluation_interval": "1m",
-                       "tests": [self.promtool_test(rule, row) for rule in rules
+                       "tests": [self.promtool_test(rule, row) for rule in known
                                  for row in rows[rule["alert"]]]}, tests)  # JSON is YAML
             tests.flush()
             status, said = promtool("test", "rules", tests.name)
         self.assertEqual(status, 0, said)
-        for rule in rules:
+        for rule in known:
             with self.subTest(alert=rule["alert"]):
                 self.assertIn(rule["labels"]["severity"], ("warning", "critical"))
-                self.assertEqual(set(rule["annotations"]), {"summary", "description", "runbook"})
+                self.assertEqual(set(rule["annotations"]),
+                                 {"summary", "description", "runbook_url"})
+                # Numbers have a format: else 1 becomes 1.0000000001, and a million 1e+06.
+                self.assertNotIn("$value", re.sub(
+                    r'printf "%\.0f" \$value|\$value \| humanize(Duration|1024) }}', "",
+                    rule["annotations"]["description"]))
+
+    def test_alerts_about_ready_messages_leave_out_queues_without_a_duty_for_workers(self):
+        for rule in rules():
+            if re.search(r"_oldest_ready_age|_messages_ready", rule["expr"]) and \
+                    rule["alert"] != "ClaimdQueuePausedLong":
+                for part in ("claimd_queue_dead_letters", "claimd_queue_paused{what=\"claims\"}",
+                             "claimd_queue_subscriptions"):
+                    self.assertRegex(rule["expr"], r"unless[^\n]*" + re.escape(part), rule["alert"])
+
+    def test_the_documented_command_names_another_address_of_the_runbooks(self):
+        with open(os.path.join(DOCS, "metrics.md"), encoding="utf-8") as file:
+            command, = re.findall(r"^sed .*claimd\.rules\.yml.*$", file.read(), re.M)
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(RULES, folder)
+            subprocess.run(command.replace("/etc/prometheus", folder), shell=True, check=True)
+            with open(os.path.join(folder, "claimd.rules.yml"), encoding="utf-8") as file:
+                text = file.read()
+        urls = re.findall(r"runbook_url: (\S+)", text)
+        self.assertEqual([url.replace("https://wiki.example.org/claimd/", RUNBOOKS)
+                          for url in urls],
+                         [rule["annotations"]["runbook_url"] for rule in rules()])
 
     def test_each_alert_has_its_runbook_and_each_runbook_its_alert(self):
         with open(os.path.join(DOCS, "operations.md"), encoding="utf-8") as file:
             pieces = re.split(r"^#+ +(.*?) *$", file.read(), flags=re.MULTILINE)
         parts = dict(zip(pieces[1::2], pieces[2::2]))
         named = set()
-        for rule in self.rules():
-            path, _, heading = rule["annotations"]["runbook"].partition("#")
-            self.assertEqual((path, heading), ("docs/operations.md", "alert-" + rule["alert"]))
+        for rule in rules():
+            heading = "alert-" + rule["alert"]
+            self.assertEqual(rule["annotations"]["runbook_url"],
+                             RUNBOOKS + "operations.md#" + heading.lower())
             self.assertTrue(parts[heading].strip(), heading)
             named.add(heading)
         self.assertEqual({heading for heading in parts if heading.startswith("alert-")}, named)
@@ -512,13 +611,13 @@ class Documents(unittest.TestCase):
         with open(os.path.join(DOCS, "metrics.md"), encoding="utf-8") as file:
             rows = re.findall(r"^\| \[(\w+)\]\((\S+)\) \| (\w+) \| .+? \| (\w*) \|$", file.read(),
                               re.MULTILINE)
-        self.assertEqual(rows, [(rule["alert"], rule["annotations"]["runbook"].lower()
-                                 .replace("docs/", ""), rule["labels"]["severity"],
-                                 rule.get("for", "")) for rule in self.rules()])
+        self.assertEqual(rows, [(rule["alert"], rule["annotations"]["runbook_url"]
+                                 .removeprefix(RUNBOOKS), rule["labels"]["severity"],
+                                 rule.get("for", "")) for rule in rules()])
 
     def test_rules_and_dashboard_name_families_that_exist(self):
         real = self.families()
-        expressions = [rule["expr"] for rule in self.rules()]
+        expressions = [rule["expr"] for rule in rules()]
         expressions += dashboard_expressions()
         self.assertGreater(len(expressions), 60)
         for expression in expressions:

@@ -278,7 +278,7 @@ class Walk:
             self.expect(403, method, path, headers={"Origin": "http://elsewhere.example"},
                         query=query)
         if "406" in operation["responses"]:  # else it is not JSON
-            self.expect(406, method, path, headers={"Accept": "text/html"}, query=query)
+            self.expect(406, method, path, headers={"Accept": "text/csv"}, query=query)
         self.expect(400, method, path, "a=b", headers=FORM_TYPE, query=query)
         self.expect(404, method, path, headers={"URL-Signature": "0" * 64}, query=query)
         for name, header in self.described.parameters(operation, "header").items():
@@ -591,6 +591,7 @@ class Story(Case):
 
     def service(self):
         self.expect(300, "GET", "/")
+        self.expect(200, "GET", "/", headers={"Accept": "text/html"})
         for method in ("GET", "HEAD"):
             for path in ("/openapi.json", "/metrics", "/livez", "/readyz"):
                 self.expect(200, method, path)

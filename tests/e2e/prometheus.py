@@ -55,7 +55,7 @@ def promtool(*words, stdin=None):
 
 
 class Prometheus:
-    """Scrapes each (job, URL's host and port, file with a token or None) every second."""
+    """Scrapes each (job, hosts and ports with commas, file with a token or None) every second."""
 
     def __init__(self, targets, rules=()):
         self.folder = tempfile.mkdtemp(prefix="claimd-prometheus-")
@@ -85,7 +85,7 @@ class Prometheus:
     def _config(targets, rules):
         jobs = []
         for job, target, token in targets:
-            jobs.append({"job_name": job, "static_configs": [{"targets": [target]}]})
+            jobs.append({"job_name": job, "static_configs": [{"targets": target.split(",")}]})
             if token is not None:
                 jobs[-1]["authorization"] = {"credentials_file": token}
         return {"global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
@@ -128,7 +128,7 @@ class Prometheus:
     def scrape(self, job="claimd"):
         """Returns when a scrape that begins after this call is stored."""
         now = time.time()
-        eventually(lambda: (self.value('timestamp(up{job="%s"})' % job) or 0) > now)
+        eventually(lambda: (self.value('min(timestamp(up{job="%s"}))' % job) or 0) > now)
 
     def log_problems(self):
         """The warnings and errors in its log."""

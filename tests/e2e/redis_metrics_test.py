@@ -7,7 +7,7 @@ import re
 import unittest
 
 from harness import HERE, Server, eventually
-from metrics_test import families, metrics, value
+from metrics_test import families, metrics, no_worker_story, value
 from redis_nodes import Cluster, Node
 
 DOCUMENT = os.path.join(HERE, "..", "..", "docs", "scale-out.md")
@@ -30,6 +30,11 @@ class Metrics(unittest.TestCase):
     def test_there_are_none_without_redis(self):
         with Server() as server:
             self.assertFalse([name for name in families(metrics(server)) if "redis" in name])
+
+    def test_the_alert_for_queues_without_a_worker_sees_all_claimd(self):
+        with Node(socket=True) as node, Server("--store", node.url()) as first, \
+                Server("--store", node.url()) as second:
+            no_worker_story(self, [first, second])
 
     def test_they_say_what_happened(self):
         with Cluster(primaries=3, replicas_each=1) as cluster, \

@@ -304,6 +304,7 @@ measure(const struct twin *t, struct twin_queue *q, int64_t now_ms,
             measure_claim(&q->claims[i], now_ms, out);
     out->paused = q->settings.paused;
     out->expired = q->expired;
+    out->subscriptions = q->subscription_count;
     if (bytes_present(q->settings.dead_letter)) {
         out->dead_letter_len = q->settings.dead_letter.len;
         memcpy(out->dead_letter, q->settings.dead_letter.data, out->dead_letter_len);
@@ -337,6 +338,7 @@ twin_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
         out->all.dead_letters += q.here.dead_letters;
         out->all.claims += q.here.claims;
         out->all.bytes += q.here.bytes;
+        out->subscriptions += q.subscriptions;
     }
     return ST_OK;
 }

@@ -1,5 +1,6 @@
 /* The metrics of a store (store/metrics.h). */
 #include "support/dead_letters.h"
+#include "support/subscriptions.h"
 
 #include <stdio.h>
 
@@ -75,6 +76,20 @@ STORE_TEST(messages_are_counted_by_their_state)
     purge(f);
     q = queue_metrics(f);
     ck_assert_uint_eq(q.here.ready + q.here.claimed + q.here.bytes, 0);
+}
+
+STORE_TEST(a_queue_has_the_number_of_its_subscriptions)
+{
+    struct store_id id;
+
+    post(f, 1);
+    ck_assert_uint_eq(queue_metrics(f).subscriptions, 0);
+    id = subscribe(f, "http://a", 3600);
+    (void)subscribe(f, "http://b", 60);
+    ck_assert_uint_eq(queue_metrics(f).subscriptions, 2);
+    ck_assert_uint_eq(metrics(f).subscriptions, 2);
+    unsubscribe(f, id);
+    ck_assert_uint_eq(queue_metrics(f).subscriptions, 1);
 }
 
 STORE_TEST(the_age_is_that_of_the_oldest_message_that_can_be_claimed)

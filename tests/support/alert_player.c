@@ -19,11 +19,12 @@ struct queue {
     struct alert_queue now;
     struct store_sample samples[SAMPLER_SAMPLES];
     struct {
-        double delivered, dead_lettered, unread, letters_expired;
+        double delivered, deleted, dead_lettered, unread, letters_expired;
     } before;
     int64_t since_ms[RULES]; /* 0: the condition does not hold */
     size_t count;
     bool known; /* it had a sample before */
+    bool is_topic, subscribed, never_delivered;
 };
 
 static struct alert_minutes minutes;
@@ -87,11 +88,41 @@ label_named(const struct label *labels, size_t count, const char *name)
     return BYTES_NONE;
 }
 
+/* A sample of the queues that have none of their own. False: it is not in the rules. */
+static bool
+rest_sample(const char *name, double value)
+{
+    static const struct {
+        const char *name;
+        enum alert_input input;
+        double factor;
+    } rows[] = {
+        {"claimd_queue_messages_ready", ALERT_REST_READY, 1},
+        {"claimd_queue_messages_ready", ALERT_REST_WAITING, 1},
+        {"claimd_queue_dead_letters", ALERT_REST_WAITING, -1},
+        {"claimd_queue_messages_dead_lettered_total", ALERT_REST_DEAD_LETTERED, 1},
+        {"claimd_queue_messages_expired_unread_total", ALERT_REST_UNREAD, 1},
+        {"claimd_queue_dead_letters_expired_total", ALERT_REST_LETTERS_EXPIRED, 1},
+    };
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (strcmp(rows[i].name, name) == 0) {
+            alert_minutes_add(&minutes, rows[i].input, rows[i].factor * value);
+            found = true;
+        }
+    return found;
+}
+
 static void
 queue_sample(const char *name, const struct label *labels, size_t count, double value)
 {
-    struct queue *q = queue_named(label_named(labels, count, "queue").data);
+    const struct bytes topic = label_named(labels, count, "topic");
+    struct queue *q = queue_named(
+        bytes_present(topic) ? topic.data : label_named(labels, count, "queue").data);
     struct store_sample *s = last_sample(q);
+
+    q->is_topic = q->now.is_topic = bytes_present(topic);
 
     if (strcmp(name, "claimd_queue_messages_ready") == 0) {
         s->ready = (uint32_t)value;
@@ -100,7 +131,10 @@ queue_sample(const char *name, const struct label *labels, size_t count, double 
         q->now.ready_age_s = value;
     } else if (strcmp(name, "claimd_queue_oldest_claimed_age_seconds") == 0) {
         q->now.claim_age_s = value;
+    } else if (strcmp(name, "claimd_queue_messages_deleted_total") == 0) {
+        s->counts[STORE_QUEUE_DELETED] = growth(q, &q->before.deleted, value);
     } else if (strcmp(name, "claimd_queue_messages_delivered_total") == 0) {
+        q->never_delivered = value == 0;
         s->counts[STORE_QUEUE_DELIVERED] = growth(q, &q->before.delivered, value);
     } else if (strcmp(name, "claimd_queue_messages_dead_lettered_total") == 0) {
         s->counts[STORE_QUEUE_DEAD_LETTERED] = growth(q, &q->before.dead_lettered, value);
@@ -117,14 +151,14 @@ queue_sample(const char *name, const struct label *labels, size_t count, double 
     } else if (strcmp(name, "claimd_queue_waiters") == 0) {
         q->now.waiters = (uint64_t)value;
     } else if (strcmp(name, "claimd_queue_subscriptions") == 0) {
-        q->now.subscriptions = (uint64_t)value;
+        q->subscribed = value > 0;
+    } else if (strcmp(name, "claimd_queue_claims") == 0) {
+        q->now.claims = (uint64_t)value;
     } else if (strcmp(name, "claimd_queue_dead_letters") == 0) {
-        q->now.takes_dead_letters = value > 0;
+        q->now.dead_letters = (uint64_t)value;
     } else if (strcmp(name, "claimd_queue_paused") == 0) {
-        if (value > 0)
-            q->now.paused |= bytes_equal_str(label_named(labels, count, "what"), "claims")
-                                 ? STORE_PAUSE_CLAIMS
-                                 : STORE_PAUSE_POSTS;
+        if (bytes_equal_str(label_named(labels, count, "what"), "claims"))
+            q->now.paused = s->paused = true;
     } else {
         (void)fprintf(stderr, "unknown metric %s\n", name);
         exit(1);
@@ -155,6 +189,10 @@ play_sample(char *line)
 
     *space = '\0';
     sample.label_count = split_labels(line, labels);
+    const struct bytes queue = label_named(labels, sample.label_count, "queue");
+
+    if (bytes_present(queue) && queue.len == 0 && rest_sample(line, value))
+        return;
     if (strncmp(line, "claimd_queue_", 13) == 0) {
         queue_sample(line, labels, sample.label_count, value);
         return;
@@ -180,7 +218,8 @@ begin_minute(void)
         struct queue *q = &queues[i];
 
         q->known = q->name[0] != '\0';
-        q->now = (struct alert_queue){.ready = 0};
+        q->now = (struct alert_queue){.is_topic = q->is_topic};
+        q->subscribed = q->never_delivered = false;
         if (q->count == ALERT_MINUTES) /* as the sampler, which keeps an hour */
             memmove(q->samples, q->samples + 1, --q->count * sizeof(q->samples[0]));
         q->samples[q->count++] = (struct store_sample){.at_ms = now_ms};
@@ -212,6 +251,7 @@ end_minute(bool print)
         for (size_t i = 0; i < QUEUES && queues[i].name[0] != '\0'; i++) {
             struct queue *q = &queues[i];
 
+            q->now.only_subscribers = q->subscribed && q->never_delivered;
             if (r == 0)
                 alert_queue_read(&q->now, q->samples, q->count, now_ms);
             if (rule->queue != NULL &&

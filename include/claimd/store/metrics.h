@@ -105,6 +105,7 @@ struct store_queue_metrics {
     int64_t posted_ms;      /* and when it was posted */
     int64_t claimed_age_ms; /* age of the oldest live claim, renewed or not; 0: none */
     uint64_t waiters;       /* waiters of this process */
+    uint64_t subscriptions;
     struct store_expired expired;
     uint64_t counts[STORE_QUEUE_COUNTERS];
 };

@@ -30,6 +30,7 @@ struct store_sample {
     uint32_t counts[STORE_QUEUE_COUNTERS];
     uint32_t expired;
     uint32_t unread, letters_expired; /* never claimed; dead letters */
+    bool paused;                      /* claims are paused */
 };
 
 /* Messages per second over the last minute, times 1000. */

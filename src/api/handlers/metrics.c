@@ -124,7 +124,7 @@ static const struct family queue_paused = {
 struct queue_number {
     struct family family;
     size_t offset;   /* in struct store_queue_metrics */
-    unsigned digits; /* behind the point; 0: an integer, which `rest` has, too */
+    unsigned digits; /* behind the point; 0: an integer */
 };
 
 #define NUMBER(member, digits, name, kind, unit, help)                                   \
@@ -183,6 +183,14 @@ static const struct queue_number unloaded_numbers[] = {
            "Size of the unloaded bodies of a queue, in bytes."),
 };
 
+/* Behind those. The sum of all other queues has none of them. */
+static const struct queue_number single_numbers[] = {
+    NUMBER(waiters, 0, "claimd_queue_waiters", GAUGE, NULL,
+           "Number of long-polling requests that wait for messages of a queue."),
+    NUMBER(subscriptions, 0, "claimd_queue_subscriptions", GAUGE, NULL,
+           "Number of subscriptions of a queue."),
+};
+
 enum { LABELS = 3 };
 
 /* The i-th queue and its labels. Behind the last queue, `rest`. */
@@ -198,11 +206,11 @@ name_queue(const struct shown_queues *shown, size_t i, struct label labels[LABEL
     return q;
 }
 
+/* count: number of the shown queues, and 1 more with `rest`. */
 static void
-write_number(struct exposition *x, const struct shown_queues *shown,
+write_number(struct exposition *x, const struct shown_queues *shown, size_t count,
              const struct queue_number *number)
 {
-    const size_t count = shown->count + (number->digits == 0);
     struct label labels[LABELS];
 
     exposition_family(x, &number->family);
@@ -257,9 +265,12 @@ write_queues(struct exposition *x, const struct shown_queues *shown)
         }
     }
     for (size_t i = 0; i < COUNT_OF(queue_numbers); i++)
-        write_number(x, shown, &queue_numbers[i]);
+        write_number(x, shown, shown->count + (queue_numbers[i].digits == 0),
+                     &queue_numbers[i]);
     for (size_t i = 0; shown->unloads && i < COUNT_OF(unloaded_numbers); i++)
-        write_number(x, shown, &unloaded_numbers[i]);
+        write_number(x, shown, shown->count + 1, &unloaded_numbers[i]);
+    for (size_t i = 0; i < COUNT_OF(single_numbers); i++)
+        write_number(x, shown, shown->count, &single_numbers[i]);
     write_paused(x, shown);
 }
 
@@ -364,6 +375,9 @@ write_quotas(struct exposition *x, const struct quotas *q)
         label.value = bytes_str(limit_names[i]);
         exposition_sample(x, &label, 1, quotas_refused(q, i));
     }
+    metric_write(x, FAMILY_COUNTER, "claimd_paused_posts_refused", NULL,
+                 "Number of posts refused because an operator paused the queue.",
+                 quotas_refused_paused(q), 0);
 }
 
 static void

@@ -458,7 +458,51 @@ handle_openapi(struct context *ctx)
     return response_json(ctx, 200);
 }
 
-/* GET / */
+/*
+ * The page at "/" for browsers. It has no scripts and no styles, and its links are
+ * relative, so that it works behind a path prefix.
+ */
+static enum status
+write_start_page(struct context *ctx)
+{
+    static const char policy[] = "default-src 'none';"
+                                 "img-src data:;"
+                                 "base-uri 'none';"
+                                 "form-action 'none';"
+                                 "frame-ancestors 'none'";
+    struct buf *out = &ctx->res->body;
+
+    buf_str(out, "<!doctype html>\n"
+                 "<html lang=\"en\">\n"
+                 "<meta charset=\"utf-8\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width\">\n"
+                 "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                 "<link rel=\"icon\" href=\"data:,\">\n"
+                 "<title>claimd</title>\n"
+                 "<main>\n"
+                 "<h1>claimd</h1>\n"
+                 "<p>This is claimd, a server for job queues over HTTP, with the API of "
+                 "OpenStack Zaqar.</p>\n"
+                 "<ul>\n");
+    buf_str(out, ctx->limits->ui
+                     ? "<li><a href=\"claimd/ui/\">Page for operators</a>: queues, "
+                       "claims, messages, alerts</li>\n"
+                     : "<li>The page for operators is off. To turn it on, start claimd "
+                       "with the option <code>--ui</code>.</li>\n");
+    buf_str(out,
+            "<li><a href=\"openapi.json\">Description of the API</a> (OpenAPI)</li>\n"
+            "<li>Documents: the package has them in "
+            "<code>/usr/share/doc/claimd/docs</code>, the source in "
+            "<code>docs</code>. Commands: <code>claimd --help</code></li>\n"
+            "</ul>\n"
+            "</main>\n");
+    response_add_header(ctx, "Content-Security-Policy", policy);
+    response_add_header(ctx, "Referrer-Policy", "no-referrer");
+    response_add_header(ctx, "Vary", "Accept");
+    return response_typed(ctx, 200, "text/html; charset=utf-8");
+}
+
+/* GET / and, for browsers, HEAD / */
 enum status
 handle_versions(struct context *ctx)
 {
@@ -469,6 +513,8 @@ handle_versions(struct context *ctx)
         {.name = NULL},
     };
 
+    if (request_asks_for_page(ctx->req))
+        return write_start_page(ctx);
     document_write(ctx, versions_json, words);
     return response_json(ctx, 300);
 }
