@@ -18,10 +18,10 @@ struct alert_state {
     char project[STORE_METRICS_PROJECT], name[STORE_METRICS_NAME];
 };
 
-/* At most ALERTS_MOST states. */
 struct alert_list {
     struct alert_state *states; /* grows; owned */
     size_t count, cap;
+    bool incomplete; /* there were more, or no memory */
 };
 
 struct alerts {
@@ -69,22 +69,21 @@ is_same(const struct alert_state *a, const struct alert_state *b)
                        bytes_of(b->project, b->project_len));
 }
 
-/* Space for one more state. NULL: there are enough, or no memory. */
+/* Space for one more state. NULL: there are `most`, or no memory. */
 static struct alert_state *
-list_add(struct mem *mem, struct alert_list *list)
+list_add(struct mem *mem, struct alert_list *list, size_t most)
 {
     size_t cap = list->cap == 0 ? 8 : 2 * list->cap;
-    struct alert_state *grown;
+    struct alert_state *grown = NULL;
 
-    if (cap > ALERTS_MOST)
-        cap = ALERTS_MOST;
-    if (list->count < list->cap)
+    if (list->count < most && list->count < list->cap)
         return &list->states[list->count++];
-    if (list->count == ALERTS_MOST || !mem_admits(mem, cap * sizeof(*grown)))
+    if (list->count < most && mem_admits(mem, cap * sizeof(*grown)))
+        grown = mem_realloc(mem, list->states, cap * sizeof(*grown));
+    if (grown == NULL) {
+        list->incomplete = true;
         return NULL;
-    grown = mem_realloc(mem, list->states, cap * sizeof(*grown));
-    if (grown == NULL)
-        return NULL;
+    }
     list->states = grown;
     list->cap = cap;
     return &list->states[list->count++];
@@ -95,7 +94,9 @@ static void
 condition_holds(const struct alerts *a, struct alert_list *next, size_t rule,
                 int64_t now_ms, double value, const struct store_queue *queue)
 {
-    struct alert_state *s = list_add(a->mem, next);
+    /* Those of queues leave space for those of the server. */
+    struct alert_state *s = list_add(
+        a->mem, next, queue != NULL ? ALERTS_MOST : ALERTS_MOST + alert_rule_count);
 
     if (s == NULL)
         return;
@@ -265,6 +266,7 @@ alerts_write(struct alerts *a, const struct context *ctx, struct bytes project,
         json_write_time(out, "as_of", context_shown_ms(ctx, a->looked_ms));
         json_write_time(out, "since", context_shown_ms(ctx, a->began_ms));
     }
+    json_write_flag(out, "complete", !a->list.incomplete);
     json_write_name(out, "alerts");
     buf_byte(out, '[');
     for (size_t i = 0; i < a->list.count; i++) {

@@ -7,7 +7,7 @@
  *
  *   Cost     a minute: one /metrics without queues, and one store_queue_metrics() and at
  *            most one sampler_read() for each shown queue. A viewer: O(alerts)
- *   Memory   130 KiB, and about 350 bytes for each alert, of at most ALERTS_MOST
+ *   Memory   130 KiB, and about 350 bytes for each alert: at most ALERTS_MOST of queues
  *   Threads  one at a time looks, any thread reads
  */
 #ifndef API_ALERTS_H

@@ -10,6 +10,7 @@ const QUEUES_EVERY_MS = 60000;
 const WINDOW_MS = 15 * 60 * 1000;
 const KEEP_EACH_MS = 60 * 1000;
 const QUEUES_SHOWN = 5;   // of an alert
+const PENDING_MS = 15 * 60 * 1000;
 
 // ---------------------------------------------------------------- metrics
 
@@ -140,10 +141,13 @@ function alertNotice(alerts) {
     h('span', {class: 'note'}, `${first.name}, ${pending ? `fires at ${at} if it goes on` : `since ${at}`}`));
 }
 
-// One notice for each name and state. What fires comes first, and of that the critical.
-function alertNotices(alerts) {
+// One notice for each name and state. What fires comes first, and of that the critical. Alerts that
+// would fire much later are not shown yet.
+function alertNotices(alerts, asOf) {
   const groups = new Map();
   for (const alert of alerts) {
+    if (Date.parse(alert.fires_at) - Date.parse(asOf) > PENDING_MS)
+      continue;
     const key = `${alert.state === 'firing' ? 0 : 2} ${alert.severity === 'critical' ? 0 : 1} ` +
       `${alert.fires_at} ${alert.name}`;
     const name = `${alert.name} ${alert.state}`;
@@ -291,12 +295,13 @@ export function serverView({main}) {
   function showAlerts(data) {
     fresh.fresh();
     say(problem, '');
-    update(alerts, ...alertNotices(data.alerts));
+    update(alerts, ...alertNotices(data.alerts, data.as_of));
     const fires = data.alerts.some((a) => a.state === 'firing');
     none.className = fires || !data.since ? 'note' : 'notice';
     say(none, !data.since ? 'claimd has just started. It evaluates the rules each minute.'
       : `${fires ? '' : 'No alert fires. '}Evaluated at ${clock(Date.parse(data.as_of))}. ` +
-        `claimd has watched since ${clock(Date.parse(data.since))}.`);
+        `claimd has watched since ${clock(Date.parse(data.since))}.` +
+        (data.complete ? '' : ' There are more alerts about queues than these.'));
   }
 
   function showMetrics(source) {

@@ -79,6 +79,16 @@ class Server(Frozen):
                                    self.alert("ClaimdOldestClaimTooOld")) == "firing", "it does not fire")
         self.assertNotIn("No alert fires", self.text("#server-alerts"))
 
+    def test_a_pause_of_a_minute_is_no_notice(self):
+        self.api.post("jobs", 1, ttl=86400)
+        self.api("POST", "/claimd/queues/jobs/pause", {"claims": True})
+        self.pass_by(2)
+        self.open("#/server")
+        self.until_text("#server-alerts", "No alert fires.")
+        self.assertIsNone(self.text(self.alert("ClaimdQueuePausedLong")))
+        self.pass_by(235)
+        self.until_text(self.alert("ClaimdQueuePausedLong"), "if it goes on")
+
     def test_a_number_that_needs_time_is_being_measured(self):
         self.open("#/server")
         self.until_text("#server-facts", "Requestsmeasuring")
@@ -105,6 +115,8 @@ class Letters(Frozen):
         one = self.api.dead_letter("jobs", 1, reason=TRACE + "\u202e\x1b")[0]
         self.open(route("dead", "shop", "dead"))
         self.until_text("#groups", "(most recent call last): \u23ce File")
+        self.until_text("#letters td[data-col=holder]", "(most recent call last): \u23ce File")
+        self.assertEqual(self.text("#letters td[data-col=deliveries]"), "\u2013")  # not known
         self.assertEqual(self.texts("#groups .escape"), ["\\u202e", "\\u001b"])
         self.click("#groups button.link")
         self.until_text(".lines", TRACE.replace("\r\n", "\n"))
