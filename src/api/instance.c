@@ -71,7 +71,7 @@ api_new(const struct api_config *config, struct api **out)
     if (st == ST_OK)
         st = running_keys_new(api->config.mem, &api->keys);
     if (st == ST_OK)
-        st = snapshots_new(api->config.mem, &api->snapshots);
+        st = snapshots_new(api->config.mem, config->sampler, &api->snapshots);
     if (st == ST_OK && config->sampler != NULL)
         st = alerts_new(api->config.mem, &api->alerts);
     if (st == ST_OK) {

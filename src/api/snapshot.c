@@ -41,6 +41,7 @@ struct selection {
     enum queue_sort sort;
     struct snapshot_selection view;
     struct bytes project, part; /* behind the rows */
+    struct notice_summary notices[NOTICES];
     uint32_t rows[];
 };
 
@@ -74,7 +75,8 @@ struct snapshot_table {
 
 struct snapshots {
     struct mem *mem;
-    struct lock lock; /* guards the tables */
+    struct sampler *sampler; /* NULL: there is none */
+    struct lock lock;        /* guards the tables */
     struct list tables;
     size_t table_count;
 };
@@ -114,13 +116,14 @@ queue_sort_key(enum queue_sort sort, bool has_oldest, int64_t posted_ms,
 /* ------------------------------------------------------------------ life */
 
 enum status
-snapshots_new(struct mem *mem, struct snapshots **out)
+snapshots_new(struct mem *mem, struct sampler *sampler, struct snapshots **out)
 {
     struct snapshots *all = mem_calloc(mem, 1, sizeof(*all));
 
     if (all == NULL)
         return ST_NO_MEMORY;
     all->mem = mem;
+    all->sampler = sampler;
     lock_init(&all->lock);
     list_init(&all->tables);
     *out = all;
@@ -596,6 +599,25 @@ select_rows(const struct snapshot *s, enum queue_sort sort, struct bytes project
     return count;
 }
 
+static void
+add_notices(const struct snapshot *s, uint32_t at, struct notice_summary *summaries)
+{
+    const struct snapshot_row *row = row_at(s, at);
+    const struct store_queue where = {row_project(s, row), row_name(s, row), STORE_QUEUE};
+    struct store_rates rates;
+    const bool busy = row->here.ready + row->here.claimed > 0;
+    const bool rated =
+        busy && s->all->sampler != NULL && sampler_rates(s->all->sampler, &where, &rates);
+    const struct notice_facts facts = {.here = &row->here,
+                                       .ready_age_ms = row->age_ms,
+                                       .claim_age_ms = row->claimed_age_ms,
+                                       .waiters = row->waiters,
+                                       .paused = row->paused,
+                                       .rates = rated ? &rates : NULL};
+
+    notices_add(summaries, &facts, at);
+}
+
 /* NULL without memory. */
 static struct selection *
 selection_new(const struct snapshot *s, enum queue_sort sort, struct bytes project,
@@ -613,9 +635,14 @@ selection_new(const struct snapshot *s, enum queue_sort sort, struct bytes proje
     made = mem_alloc(s->mem,
                      sizeof(*made) + count * sizeof(uint32_t) + project.len + part.len);
     if (made != NULL) {
-        *made = (struct selection){.sort = sort, .view = {made->rows, count, sum, NULL}};
+        *made = (struct selection){
+            .sort = sort, .view = {.rows = made->rows, .count = count, .sum = sum}};
         for (size_t i = 0; i < count; i++)
             made->rows[i] = sorted[i].row;
+        for (size_t i = 0; i < count && !bytes_present(part); i++)
+            add_notices(s, sorted[i].row, made->notices);
+        if (!bytes_present(part))
+            made->view.notices = made->notices;
         to = (char *)(made->rows + count);
         if (bytes_present(project))
             made->project = bytes_copy_to(&to, project);

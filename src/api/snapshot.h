@@ -22,6 +22,7 @@
 #ifndef API_SNAPSHOT_H
 #define API_SNAPSHOT_H
 
+#include "api/notices.h"
 #include "claimd/api/api.h"
 #include "claimd/store/metrics.h"
 
@@ -37,8 +38,10 @@ uint64_t queue_sort_key(enum queue_sort sort, bool has_oldest, int64_t posted_ms
 struct snapshots; /* opaque: those of an api */
 struct snapshot;  /* opaque */
 
-/* Makes an owner without a table, owned. ST_NO_MEMORY. */
-enum status snapshots_new(struct mem *mem, struct snapshots **out);
+/* Makes an owner without a table, owned. sampler: borrowed, for the notices, or NULL.
+ * ST_NO_MEMORY. */
+enum status
+snapshots_new(struct mem *mem, struct sampler *sampler, struct snapshots **out);
 
 /* No snapshot may be in use. NULL is fine. */
 void snapshots_free(struct snapshots *all);
@@ -74,7 +77,8 @@ struct snapshot_selection {
     const uint32_t *rows;
     size_t count;
     struct store_population sum;
-    void *own; /* not kept with the snapshot; NULL: kept */
+    const struct notice_summary *notices; /* NULL if there is a part */
+    void *own;                            /* not kept with the snapshot; NULL: kept */
 };
 
 /* Ended by snapshot_selection_end(). ST_NO_MEMORY. */

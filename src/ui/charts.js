@@ -5,12 +5,18 @@ import {count, plural} from './format.js';
 import {h} from './dom.js';
 
 const HOUR_S = 3600;
+const RANGES_MIN = [5, 15, 60];
+const PLOT_HEIGHT = 150;
 // Steps of an axis with whole numbers: 1, 2, 5, 10, 20, 50 and so on.
 const WHOLE = [...Array(30).keys()].map((i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
-const FRESH_MS = 60000;
+const FRESH_MS = 90000;
 const MOST_KEPT = 500;
 
 export const themed = new EventTarget();
+
+function timeOfDay(seconds) {
+  return new Date(seconds * 1000).toTimeString().slice(0, 5);
+}
 
 function colorOf(name) {
   const probe = h('span', {class: `series-${name}`, hidden: true});
@@ -20,10 +26,11 @@ function colorOf(name) {
   return color;
 }
 
-// A chart with lines over time and a legend that shows the values under the cursor, or the last.
+// A chart with lines over time, from the first data or `range` seconds ago, and a legend that shows the values under the cursor, or the last.
 export class Chart {
   #plot = null;
   #data = [[]];
+  #range = HOUR_S;
 
   constructor({id, title, unit, series, format = count}) {
     Object.assign(this, {series, format, unit, title});
@@ -53,8 +60,29 @@ export class Chart {
     else
       this.#draw();
     this.#legend(data[0].length - 1);
-    const now = this.series.map((s, i) => `${s.title} ${this.format(data[i + 1].at(-1))}`);
-    this.box.setAttribute('aria-label', `${this.title}, now: ${now.join(', ')}`);
+    this.#describe();
+  }
+
+  #describe() {
+    if (!this.#data[0].length)
+      return;
+    const now = this.series.map((s, i) => `${s.title} ${this.format(this.#data[i + 1].at(-1))}`);
+    this.box.setAttribute('aria-label',
+      `${this.title} from ${timeOfDay(this.#shown()[0])} on, now: ${now.join(', ')}`);
+  }
+
+  // Shows the last so many seconds.
+  setRange(seconds) {
+    this.#range = seconds;
+    this.#plot?.setData(this.#data);
+    this.#describe();
+  }
+
+  // From the first data on, but at least a minute.
+  #shown() {
+    const [times] = this.#data;
+    const end = times.at(-1);
+    return [Math.min(Math.max(end - this.#range, times[0]), end - 60), end];
   }
 
   #legend(index) {
@@ -67,26 +95,38 @@ export class Chart {
   #resize() {
     const width = this.box.clientWidth;
     if (this.#plot && width > 0 && width !== this.#plot.width)
-      this.#plot.setSize({width, height: 180});
+      this.#plot.setSize({width, height: PLOT_HEIGHT});
   }
 
   #draw() {
     this.#plot?.destroy();
     const axis = {stroke: colorOf('axis'), grid: {stroke: colorOf('grid'), width: 1},
       ticks: {show: false}, font: '12px system-ui, sans-serif'};
-    const hours = (u, ticks) => ticks.map((t) => new Date(t * 1000).toTimeString().slice(0, 5));
     this.#plot = new uPlot({
-      width: this.box.clientWidth || 400, height: 180, legend: {show: false},
+      width: this.box.clientWidth || 400, height: PLOT_HEIGHT, legend: {show: false},
       cursor: {drag: {setScale: false}, y: false},
-      scales: {x: {range: (u, low, high) => [high - HOUR_S, high]},
+      scales: {x: {range: () => this.#shown()},
         y: {range: (u, low, high) => [0, Math.max(high * 1.1, 4)]}},
-      axes: [{...axis, size: 28, space: 60, incrs: [300, 600, 900, 1800], values: hours},
+      axes: [{...axis, size: 28, space: 60, incrs: [60, 120, 300, 600, 900, 1800], values: (u, ticks) => ticks.map(timeOfDay)},
         {...axis, size: 64, incrs: WHOLE, values: (u, ticks) => ticks.map((t) => count(t))}],
       series: [{}, ...this.series.map((s) => ({stroke: colorOf(s.name), width: 2,
         points: {show: false}, fill: s.fill ? colorOf(`${s.name}-fill`) : undefined}))],
       hooks: {setCursor: [(u) => this.#legend(u.cursor.idx)]},
     }, this.#data, this.box);
   }
+}
+
+// Buttons for the range of charts.
+export function rangeButtons(plots) {
+  const choose = (minutes) => {
+    plots.forEach((plot) => plot.setRange(minutes * 60));
+    buttons.forEach((b, i) => b.setAttribute('aria-pressed', RANGES_MIN[i] === minutes));
+  };
+  const buttons = RANGES_MIN.map((minutes) =>
+    h('button', {type: 'button', onclick: () => choose(minutes)}, `${minutes} min`));
+  choose(RANGES_MIN.at(-1));
+  return h('p', {id: 'chart-range', class: 'buttons', role: 'group', 'aria-label': 'Time in the charts'},
+    buttons);
 }
 
 // ---------------------------------------------------------------- sparklines

@@ -1,7 +1,7 @@
 // Elements, dialogs and tables. HTML is never made from strings.
 import {clock, eachRun, visible} from './format.js';
 
-const OVERSCAN = 8;
+const OVERSCAN = 8;   // rows that are drawn above and below the window
 
 // An element with attributes, listeners ("onclick") and children. Strings become text.
 export function h(name, attributes, ...children) {
@@ -136,9 +136,30 @@ export function actionButton(id, label, work, kind = '') {
     onclick: (event) => act(event.currentTarget, work)}, label);
 }
 
+// Buttons that one must not hit by mistake, behind another one.
+export function menu(id, label, ...buttons) {
+  const box = h('details', {id, class: 'menu'}, h('summary', {class: 'button'}, label),
+    h('div', {}, buttons));
+  const close = () => {
+    box.open = false;
+  };
+  box.addEventListener('focusout', ({relatedTarget}) => {
+    if (relatedTarget && !box.contains(relatedTarget))
+      close();
+  });
+  box.addEventListener('keydown', ({key}) => {
+    if (key !== 'Escape')
+      return;
+    close();
+    box.firstElementChild.focus();
+  });
+  box.lastElementChild.addEventListener('click', close);
+  return box;
+}
+
 // Says since when `main` shows old data, and greys it out.
 export function freshness(main) {
-  const note = h('p', {class: 'notice bad', role: 'alert', hidden: true});
+  const note = h('p', {class: 'notice since', role: 'alert', hidden: true});
   let at = null;
   const set = (old) => {
     note.hidden = !old;
@@ -161,7 +182,8 @@ export function freshness(main) {
 
 // A table that keeps only the rows near the window in the document. It scrolls with the page.
 //
-// With the option `whole` it draws all rows, which then need not be of equal height.
+// With the option `whole` it draws all rows, which then need not be of equal height. The option
+// `overscan` sets how many rows are drawn above and below the window.
 // columns: {name, title, hint, cls, sort, text(row), node(row), update(td, row)}
 // node() is called once per row, text() and update() at each change.
 export class Table {
@@ -180,7 +202,7 @@ export class Table {
     this.head = h('tr', {'aria-rowindex': 1}, options.columns.map((c) => this.#heading(c)));
     this.table = h('table', {id: options.id}, h('caption', {class: 'hidden'}, options.label),
       h('thead', {}, this.head), this.above, this.body, this.below);
-    this.empty = h('p', {class: 'empty', hidden: true}, options.empty);
+    this.empty = h('div', {class: 'empty', hidden: true}, options.empty);
     this.element = h('div', {class: 'table'}, this.table, this.empty);
     this.body.addEventListener('keydown', (event) => this.#key(event));
     this.body.addEventListener('click', (event) => this.#click(event));
@@ -241,8 +263,9 @@ export class Table {
     if (this.options.whole)
       return {first: 0, most: this.#total};
     const top = this.#top;
-    const first = Math.max(0, Math.floor(-top / this.#rowHeight) - OVERSCAN);
-    const most = Math.ceil(window.innerHeight / this.#rowHeight) + 2 * OVERSCAN;
+    const overscan = this.options.overscan ?? OVERSCAN;
+    const first = Math.max(0, Math.floor(-top / this.#rowHeight) - overscan);
+    const most = Math.ceil(window.innerHeight / this.#rowHeight) + 2 * overscan;
     return {first: Math.min(first, Math.max(0, this.#total - most)), most};
   }
 
@@ -331,6 +354,12 @@ export class Table {
     event.preventDefault();
     const place = [...tr.querySelectorAll('a, input, button')].indexOf(event.target);
     this.#focus(to, place);
+  }
+
+  // From a field above the table. False if there is no row yet.
+  focusFirst() {
+    this.#focus(0, 0);
+    return this.body.contains(document.activeElement);
   }
 
   #focus(index, place) {

@@ -1,12 +1,18 @@
 // Numbers, times and foreign text, in a form for people.
 
 const GROUPED = new Intl.NumberFormat('en-US', {maximumFractionDigits: 0});
+const COMPACT = new Intl.NumberFormat('en-US', {notation: 'compact'});
 const SHORT = new Intl.NumberFormat('en-US', {maximumSignificantDigits: 3});
 
 export const NONE = '–';
 
 export function count(n) {
   return n === null || n === undefined ? NONE : GROUPED.format(n);
+}
+
+// At most four characters: 999, 3.1k, 31k, 1.2M.
+export function short(n) {
+  return n === null || n === undefined ? NONE : COMPACT.format(n).replace('K', 'k');
 }
 
 export function plural(n, one, many = `${one}s`) {
@@ -56,6 +62,11 @@ export function bytes(n) {
     unit++;
   }
   return `${unit ? SHORT.format(value) : count(value)} ${units[unit]}`;
+}
+
+// The worker that holds a claim, as far as claimd knows it. A Client-ID changes at each start.
+export function holderName({worker, address, client}) {
+  return worker || address || client || null;
 }
 
 // Local time of day, with the date if it is not today.

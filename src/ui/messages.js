@@ -1,9 +1,8 @@
 // A list of messages with a search that says how far it came.
 import {ApiError, getJson, Live, view, withQuery} from './api.js';
-import {errorText, h, say, Table, text} from './dom.js';
-import {bytes, clock, count, NONE, plural} from './format.js';
+import {errorText, h, lineText, say, Table, text} from './dom.js';
+import {bytes, clock, count, holderName, NONE, plural} from './format.js';
 import {messageHref} from './queues.js';
-import {lineText} from './dom.js';
 
 const PAGE = 50;
 
@@ -24,7 +23,7 @@ function holder(cell, row) {
   if (cell.shown === key)
     return;
   cell.shown = key;
-  const held = row.claim && ['held by ', row.claim.client ? text(row.claim.client) : 'a client'];
+  const held = row.claim && ['held by ', text(holderName(row.claim) || 'a client')];
   const reason = row.last_reason !== undefined && row.last_reason !== null
     ? lineText(row.last_reason) : NONE;
   cell.replaceChildren(...(held || [reason]));

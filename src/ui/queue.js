@@ -1,15 +1,21 @@
 // One queue: its last hour, the claims on it and its messages.
 import {pause, postMessage, purge, release} from './actions.js';
 import {getJson, later, Live, may, v2, view, withQuery} from './api.js';
-import {Chart} from './charts.js';
-import {act, actionButton, errorText, h, lead, say, section, text, update} from './dom.js';
-import {age, bytes, clock, count, duration, NONE, plural} from './format.js';
+import {Chart, rangeButtons} from './charts.js';
+import {postCommand, suggestion, workCommand} from './command.js';
+import {
+  act, actionButton, errorText, freshness, h, menu, say, section, Table, text, update,
+} from './dom.js';
+import {
+  age, bytes, clock, count, duration, holderName, NONE, perMinute, plural, visible,
+} from './format.js';
 import {MessageList, searchForm} from './messages.js';
 import {
-  claimTooOld, deadHref, messageHref, pausedText, readyTooOld, schedulesHref,
+  claimTooOld, deadHref, has, messageHref, number, pausedText, readyTooOld, schedulesHref,
 } from './queues.js';
 
-const CLAIMS_SHOWN = 50;
+// Claims that are shown, and more of them with each click.
+const CLAIMS_SHOWN = [10, 50, 200, 1000];
 const ROWS = 100;
 const SNAPSHOT_MS = 1500;
 
@@ -51,12 +57,13 @@ export function followRow(project, queue, {onRow, onError}) {
 
 // ---------------------------------------------------------------- charts
 
-const depth = {id: 'chart-depth', title: 'Messages, last hour', series: [
+const depth = {id: 'chart-depth', title: 'Messages', series: [
   {name: 'ready', title: 'ready', fill: true}, {name: 'claimed', title: 'claimed'},
   {name: 'delayed', title: 'delayed'}]};
-const rates = {id: 'chart-rates', title: 'Per minute, last hour', series: [
+const rates = {id: 'chart-rates', title: 'Per minute', series: [
   {name: 'posted', title: 'posted'}, {name: 'delivered', title: 'delivered'},
-  {name: 'deleted', title: 'deleted'}, {name: 'dead_lettered', title: 'dead-lettered'}],
+  {name: 'deleted', title: 'deleted'}, {name: 'requeued', title: 'again'},
+  {name: 'dead_lettered', title: 'dead'}],
 format: (n) => n === null || n === undefined ? NONE : count(Math.round(n))};
 
 // Sums over a minute, so that single messages do not make spikes.
@@ -73,8 +80,9 @@ function charts(project, queue) {
   const plots = [new Chart(depth), new Chart(rates)];
   const none = h('p', {class: 'note', hidden: true}, 'The server keeps no history of this queue, ' +
     'or has none yet. The option metrics_queues sets for how many queues it does.');
-  const box = h('div', {class: 'columns', hidden: true},
-    plots.map((plot) => h('section', {class: 'panel'}, plot.element)));
+  const box = h('div', {class: 'charts', hidden: true}, rangeButtons(plots),
+    h('div', {class: 'columns'},
+      plots.map((plot) => h('section', {class: 'panel'}, plot.element))));
   const show = ({samples, interval}) => {
     none.hidden = samples?.length > 0;
     box.hidden = !none.hidden;
@@ -99,118 +107,169 @@ function charts(project, queue) {
 // ---------------------------------------------------------------- claims
 
 // What the list of claims does not say: the whole time of the lease, and the delivery count.
-async function readLease(project, queue, claim, item) {
-  const lease = await getJson(v2(queue, `/claims/${encodeURIComponent(claim.id)}`),
+async function readLease(project, queue, claim, lease) {
+  const document = await getJson(v2(queue, `/claims/${encodeURIComponent(claim.id)}`),
     {project, prefer: 'details'});
-  item.ttl = lease.ttl;
-  item.oldest = lease.messages[0];
+  lease.ttl = document.ttl;
+  lease.oldest = document.messages[0];
 }
 
-function makeClaim({project, queue, search, refresh}, claim) {
-  const item = {ttl: claim.ttl_left, left: claim.ttl_left, oldest: null};
-  item.ends = h('span', {class: 'ends'});
-  item.what = h('span', {class: 'what'});
-  item.bar = h('progress');
-  item.element = h('li', {'data-claim': claim.id},
-    h('span', {class: 'who'}, h('span', {class: 'note'}, 'Client-ID '), claim.client
-      ? text(claim.client) : 'unknown, because the server has restarted'), item.ends, item.what,
-    h('span', {class: 'buttons'},
-      h('button', {type: 'button', onclick: () => search('claim', claim.id)}, 'Messages'),
-      may('claims:delete') ? actionButton(null, 'Release…', async () => {
-        const done = await release(project, queue, item.claim);
-        await refresh();
-        return done;
-      }, 'release danger') : null), h('label', {}, 'Time left', item.bar));
-  return item;
+function workerCell(cell, {claim}) {
+  const {worker, address, client, number: token} = claim;
+  const title = [`Claim number ${token}`, client && `Client-ID ${visible(client)}`,
+    address && `address ${visible(address)}`].filter(Boolean).join(', ');
+  if (cell.title === title)
+    return;
+  const name = holderName(claim);
+  cell.title = title;
+  cell.replaceChildren(name ? text(name) : 'unknown: claimd has restarted',
+    worker && address ? h('span', {class: 'note'}, ' ', text(address)) : '');
 }
 
-function fillClaim(item, claim, {project, queue, attempts}) {
-  // A renewal starts the lease anew.
-  if (claim.ttl_left > item.left)
-    item.ttl = claim.ttl_left;
-  Object.assign(item, {claim, left: claim.ttl_left});
-  item.bar.max = Math.max(item.ttl, claim.ttl_left, 1);
-  item.bar.value = claim.ttl_left;
-  item.bar.classList.toggle('soon', claim.ttl_left < item.bar.max / 5);
-  update(item.ends, `ends at ${clock(Date.now() + claim.ttl_left * 1000)}, in ` +
-    duration(claim.ttl_left));
-  const attempt = item.oldest?.details?.delivery_count;
-  update(item.what, `claim number ${claim.number}, `,
-    attempt ? `attempt ${attempt}${attempts() ? ` of ${attempts()}` : ''}, ` : '',
-    `made ${duration(claim.age)} ago, holds `,
-    item.oldest ? h('a', {href: messageHref(project, queue, item.oldest.id)},
-      plural(claim.messages, 'message')) : plural(claim.messages, 'message'));
+function leftCell(cell, {claim, lease}) {
+  const most = Math.max(lease.ttl, claim.ttl_left, 1);
+  if (!cell.bar) {
+    cell.bar = h('progress', {'aria-label': 'Time left'});
+    cell.time = h('span');
+    cell.append(h('span', {class: 'left'}, cell.bar, cell.time));
+  }
+  cell.bar.max = most;
+  cell.bar.value = claim.ttl_left;
+  cell.bar.classList.toggle('soon', claim.ttl_left < most / 5);
+  say(cell.time, age(claim.ttl_left));
+  cell.title = `Ends at ${clock(Date.now() + claim.ttl_left * 1000)}, unless the worker renews it`;
+}
+
+function claimColumns(context) {
+  const {project, queue, attempts, refresh} = context;
+  const releaseButton = (row) => actionButton(null, 'Release…', async () => {
+    const done = await release(project, queue, row.lease.claim);
+    await refresh();
+    return done;
+  }, 'release danger');
+  const attempt = ({lease}) => {
+    const n = lease.oldest?.details?.delivery_count;
+    return n ? `${n}${attempts() ? ` of ${attempts()}` : ''}` : NONE;
+  };
+  return [
+    {name: 'worker', title: 'Worker', header: true, update: workerCell},
+    {name: 'held', title: 'Held for', cls: 'number medium', text: ({claim}) => age(claim.age),
+      hint: 'Time since the claim was made'},
+    {name: 'left', title: 'Ends in', update: leftCell,
+      hint: 'Then its messages become ready again, unless the worker renews the claim'},
+    {name: 'attempt', title: 'Attempt', cls: 'number medium', text: attempt},
+    {name: 'holds', title: 'Messages', cls: 'number', update: (cell, {claim, lease}) =>
+      update(cell, lease.oldest ? h('a', {href: messageHref(project, queue, lease.oldest.id)},
+        count(claim.messages)) : count(claim.messages))},
+    {name: 'actions', title: 'Actions', node: (row) => [
+      h('button', {type: 'button', class: 'medium', onclick: () => context.search('claim', row.claim.id)},
+        'Messages'), may('claims:delete') ? releaseButton(row) : '']},
+  ];
 }
 
 function claimsList(context) {
   const {project, queue} = context;
-  const list = h('ul', {id: 'claims'});
-  const note = h('p', {class: 'note'}, 'Loading');
-  const items = new Map();
-  const add = (claim) => {
-    const item = makeClaim(context, claim);
-    items.set(claim.id, item);
-    list.append(item.element);
-    later(() => readLease(project, queue, claim, item), () => item.element.isConnected);
+  const leases = new Map();   // by the id of the claim
+  let shown = 0;
+  const path = () => withQuery(view(queue, '/claims'), {limit: CLAIMS_SHOWN[shown]});
+  const table = new Table({id: 'claims', label: 'Claims', columns: claimColumns(context),
+    key: ({claim}) => claim.id, attributes: ({claim}) => ({'data-claim': claim.id}),
+    empty: 'No worker holds a message of this queue.'});
+  const problem = h('p', {class: 'error', role: 'alert'});
+  const more = h('button', {id: 'claims-more', type: 'button', hidden: true, onclick: () => {
+    shown++;
+    live.move(path());
+  }}, 'Show more');
+  const rowOf = (claim) => {
+    let lease = leases.get(claim.id);
+    if (!lease) {
+      lease = {ttl: claim.ttl_left, left: claim.ttl_left, oldest: null};
+      leases.set(claim.id, lease);
+      later(() => readLease(project, queue, claim, lease), () => leases.has(claim.id));
+    }
+    // A renewal starts the lease anew.
+    if (claim.ttl_left > lease.left)
+      lease.ttl = claim.ttl_left;
+    Object.assign(lease, {claim, left: claim.ttl_left});
+    return {claim, lease};
   };
-  const live = new Live(withQuery(view(queue, '/claims'), {limit: CLAIMS_SHOWN}), {project,
-    onError: (error) => update(note, error.status === 404 ? '' : errorText(error)),
+  const live = new Live(path(), {project,
+    onError: (error) => say(problem, error.status === 404 ? '' : errorText(error)),
     onData({claims, links}) {
-      for (const claim of claims) {
-        if (!items.has(claim.id))
-          add(claim);
-        fillClaim(items.get(claim.id), claim, context);
-      }
+      say(problem, '');
       const alive = new Set(claims.map((claim) => claim.id));
-      for (const [id, item] of items)
-        if (!alive.has(id)) {
-          item.element.remove();
-          items.delete(id);
-        }
-      update(note, claims.length === 0 ? 'No worker holds a message of this queue.'
-        : links.length ? `The ${CLAIMS_SHOWN} oldest claims. There are more.` : '');
+      for (const id of leases.keys())
+        if (!alive.has(id))
+          leases.delete(id);
+      table.setRows(claims.map(rowOf));
+      more.hidden = !links.length || shown === CLAIMS_SHOWN.length - 1;
     }});
   live.start();
-  return {element: h('div', {class: 'panel'}, list, note), refresh: () => live.move(),
-    close: () => live.close()};
+  return {element: h('div', {}, problem, table.element, h('p', {class: 'buttons'}, more)),
+    refresh: () => live.move(), close: () => [live, table].forEach((x) => x.close())};
 }
 
 // ---------------------------------------------------------------- the view
 
-function summary(row, metadata) {
+function summary(row) {
   const tile = (label, value, warn) => h('div', {class: warn ? 'tile warn' : 'tile'},
     h('dt', {}, label), h('dd', {}, value));
-  return [tile('Ready', count(row.ready)),
+  const alone = has(row, 'no_worker');
+  return [tile('Ready', number(row.ready), alone),
     tile('Oldest waits', age(row.oldest_ready_age), readyTooOld(row)),
-    tile('Claimed', count(row.claimed)),
+    tile('Workers waiting', number(row.waiters), alone),
+    tile('Claimed', number(row.claimed)),
     tile('Oldest claim', age(row.oldest_claim_age), claimTooOld(row)),
-    tile('Delayed', count(row.delayed)), tile('Workers waiting', count(row.waiters)),
-    row.dead_letters ? tile('Dead letters here', count(row.dead_letters)) : null];
+    tile('Delayed', number(row.delayed)),
+    tile('Again / min', perMinute(row.rates?.requeued), has(row, 'returned')),
+    row.dead_letters ? tile('Dead letters here', number(row.dead_letters), true) : null];
 }
 
+// Amber: an operator should act. Grey: how the queue is set up. Green: all is well.
 function notices(project, queue, row, metadata) {
   const out = [];
-  const note = (bad, ...content) =>
-    out.push(h('p', {class: bad ? 'notice bad' : 'notice'}, ...content));
+  const note = (kind, ...content) => out.push(h('p', {class: `notice ${kind}`}, ...content));
   if (!row) {
-    note(true, 'There is no queue with this name in this project. A queue exists from its first ' +
+    note('bad', 'There is no queue with this name in this project. A queue exists from its first ' +
       'message on.');
     return out;
   }
   if (row.paused?.claims)
-    note(true, 'Claims are paused. Workers get no messages until an operator resumes the queue.');
+    note('bad', 'Claims are paused. Workers get no messages until an operator resumes the queue.');
   if (row.paused?.posts)
-    note(true, 'Posts are paused. Producers are refused (503) until an operator resumes posts.');
+    note('bad', 'Posts are paused. Producers are refused (503) until an operator resumes posts.');
+  if (has(row, 'no_worker'))
+    note('bad', `No worker takes the ${plural(row.ready, 'ready message')}. None waits for ` +
+      'messages, holds a claim, or took a message within the last minute.');
+  else if (readyTooOld(row))
+    note('bad', 'Workers are too slow, or too few. The oldest ready message was posted ' +
+      `${duration(row.oldest_ready_age)} ago.`);
+  if (claimTooOld(row))
+    note('bad', `The oldest claim was made ${duration(row.oldest_claim_age)} ago. Its worker may ` +
+      'hang, and still renew the claim.');
+  if (has(row, 'returned'))
+    note('bad', `${perMinute(row.rates.requeued)} messages a minute become ready again. Workers ` +
+      'fail on them, or need longer than their claims last.');
   if (row.dead_letters)
-    note(true, plural(row.dead_letters, 'dead letter'), ' in this queue. ',
+    note('bad', plural(row.dead_letters, 'dead letter'), ' in this queue. ',
       h('a', {href: deadHref(project, queue)}, 'See why they failed, and put them back'), '.');
+  if (!row.notices.length)
+    note('good', row.ready || row.claimed ? 'All is well: workers take the messages.'
+      : 'All is well: no message waits.');
   if (row.unloaded)
-    note(false, `Only on the disk: ${plural(row.unloaded, 'message')} with ` +
+    note('fact', `Only on the disk: ${plural(row.unloaded, 'message')} with ` +
       `${bytes(row.unloaded_bytes)}. claimd reads them before workers need them.`);
   if (metadata.target && metadata.attempts)
-    note(false, `After ${plural(metadata.attempts, 'attempt')}, a message moves to `,
+    note('fact', `After ${plural(metadata.attempts, 'attempt')}, a message moves to `,
       h('a', {href: deadHref(project, metadata.target)}, text(metadata.target)), '.');
   return out;
+}
+
+function nextCommand(project, queue, row) {
+  if (!row)
+    return suggestion('Post its first message:', postCommand(project, queue));
+  return has(row, 'no_worker')
+    ? suggestion('Start a worker:', workCommand(project, queue)) : '';
 }
 
 // The buttons of the queue. `state` has its row, `refresh` asks for it again.
@@ -223,26 +282,31 @@ function actionsFor({project, queue}, state, refresh) {
       await refresh();
       return done;
     })}, label);
-  const post = button('action-post', 'Post a message…', 'primary',
+  const post = button('action-post', 'Post a message…', '',
     async () => postMessage(project, queue, refresh));
   const stop = button('action-pause', 'Pause…', '',
     () => pause(project, queue, state.row?.paused || {}));
   const empty = button('action-purge', 'Purge…', 'danger',
     () => purge(project, queue, state.row));
+  const rest = menu('action-more', 'More', empty);
   const dead = h('a', {id: 'action-dead-letters', class: 'button'}, 'Dead letters');
   const schedules = h('a', {id: 'action-schedules', class: 'button',
     href: schedulesHref(project, queue), hidden: !may('schedules:get')}, 'Schedules');
   const show = (row, target) => {
     post.hidden = !may('messages:create');
     stop.hidden = !row || !may('queues:pause');
-    stop.textContent = pausedText(row?.paused) ? 'Resume…' : 'Pause…';
-    empty.hidden = !row || !may('queues:purge');
+    const paused = Boolean(pausedText(row?.paused));
+    stop.textContent = paused ? 'Resume…' : 'Pause…';
+    // What helps most stands out. A further message does not help a queue that is stuck.
+    stop.classList.toggle('primary', paused);
+    post.classList.toggle('primary', !row?.notices.length);
+    rest.hidden = !row || !may('queues:purge');
     dead.hidden = !target;
     if (target)
       dead.href = deadHref(project, target);
   };
   show(null, null);
-  box.append(post, stop, empty, dead, schedules);
+  box.append(post, stop, dead, schedules, rest);
   return {element: box, show};
 }
 
@@ -259,8 +323,9 @@ function sectionsFor(context, metadata) {
     out.claims.push(section('claims-title', 'Claims of workers, oldest first', claims.element));
   }
   if (may('messages:get_all')) {
-    const list = new MessageList({id: 'messages', project, queue, empty: 'No message matches. If ' +
-      'the queue is empty, producers post nothing or workers keep up.'});
+    const list = new MessageList({id: 'messages', project, queue,
+      empty: suggestion('No message matches. In an empty queue, workers keep up or producers ' +
+        'post nothing. Post one:', postCommand(project, queue))});
     const search = searchForm(list);
     claimContext.search = search.set;
     parts.push(list);
@@ -276,6 +341,8 @@ export function queueView({main, params: {project, queue}}) {
   const state = {row: null};
   const tiles = h('dl', {class: 'tiles'});
   const notes = h('div');
+  const next = h('div');
+  const fresh = freshness(main);
   const problem = h('p', {class: 'error', role: 'alert'});
   const actions = actionsFor({project, queue}, state, refresh);
   const plots = charts(project, queue);
@@ -291,23 +358,25 @@ export function queueView({main, params: {project, queue}}) {
       return;
     state.row = row;
     say(problem, '');
-    update(tiles, ...(row ? summary(row, metadata) : []));
+    fresh.fresh();
+    update(tiles, ...(row ? summary(row) : []));
     update(notes, ...notices(project, queue, row, metadata));
+    update(next, nextCommand(project, queue, row));
     actions.show(row, row?.dead_letters ? queue : metadata.target || row?.dead_letter_queue);
     plots.follow(row);
   }
 
-  main.append(crumbs(project), h('h1', {id: 'queue-title'}, text(queue)),
-    lead('Workers claim the oldest ready message first. A claim is a lease. If it ends before ' +
-      'the worker deletes its messages, they become ready again.'),
-    tiles, notes, problem, actions.element, ...sections.claims, ...plots.elements,
+  main.append(crumbs(project),
+    h('div', {class: 'head'}, h('h1', {id: 'queue-title'}, text(queue)), actions.element),
+    fresh.note, tiles, notes, next, problem, ...plots.elements, ...sections.claims,
     ...sections.messages);
   const follow = followRow(project, queue, {onRow: showRow, onError: (error) => {
-    say(problem, errorText(error));
+    say(problem, fresh.failed(error) ? '' : errorText(error));
   }});
   getJson(path, {project}).then((document) => {
     metadata.target = document._dead_letter_queue;
     metadata.attempts = document._max_claim_count;
   }).catch(() => {});
-  return {close: () => [follow, plots, ...sections.parts].forEach((part) => part.close())};
+  return {close: () =>
+    [follow, plots, fresh, ...sections.parts].forEach((part) => part.close())};
 }

@@ -1,15 +1,14 @@
 // All queues, the one that waits longest first.
 import {caller, Live, usualProject, withQuery} from './api.js';
 import {sparkline} from './charts.js';
-import {errorText, h, lead, say, Table, text, update} from './dom.js';
-import {age, count, duration, NONE, perMinute, plural, visible} from './format.js';
+import {postCommand, suggestion} from './command.js';
+import {errorText, freshness, h, say, Table, text, update} from './dom.js';
+import {age, count, duration, NONE, perMinute, plural, short, visible} from './format.js';
 
-// The thresholds of the alerts ClaimdOldestMessageTooOld and ClaimdOldestClaimTooOld.
-const READY_TOO_OLD = 1800;
-const STANDS_STILL = 300;
-const CLAIM_TOO_OLD = 3600;
 const MOST_ROWS = 200;
 const MOST_SUGGESTED = 200;
+const OVERSCAN = 5;
+const PHONE = matchMedia('(max-width: 44rem)');
 
 export const queueHref = (project, name) =>
   `#/queue/${encodeURIComponent(project)}/${encodeURIComponent(name)}`;
@@ -34,14 +33,23 @@ function warn(cell, value, on) {
   cell.classList.toggle('warn', on);
 }
 
+// A phone has no space for long numbers.
+export function number(n) {
+  return PHONE.matches ? short(n) : count(n);
+}
+
+export const has = (row, notice) => row.notices.includes(notice);
+export const readyTooOld = (row) => has(row, 'ready_too_old');
+export const claimTooOld = (row) => has(row, 'claim_too_old');
+
 function deadCell(cell, row) {
-  const key = `${row.dead_letters} ${row.dead_letter_queue}`;
+  const value = number(row.dead_letters);
+  const key = `${value} ${row.dead_letter_queue}`;
   if (cell.shown === key)
     return;
   cell.shown = key;
   if (row.dead_letters > 0)
-    cell.replaceChildren(h('a', {href: deadHref(row.project, row.name), class: 'mark'},
-      count(row.dead_letters)));
+    cell.replaceChildren(h('a', {href: deadHref(row.project, row.name), class: 'mark'}, value));
   else if (row.dead_letter_queue)
     cell.replaceChildren(h('a', {href: deadHref(row.project, row.dead_letter_queue),
       title: `Dead-letter queue of ${row.name}`, 'aria-label': `0 dead letters of ${row.name}`},
@@ -50,28 +58,27 @@ function deadCell(cell, row) {
     cell.replaceChildren(NONE);
 }
 
-function pausedCell(cell, row) {
+function pausedBadge(badge, row) {
   const what = pausedText(row.paused);
-  if (cell.shown !== what)
-    cell.replaceChildren(...what.split(', ').filter(Boolean).map((k) =>
-      h('span', {class: 'badge'}, `${k} paused`)));
-  cell.shown = what;
+  badge.hidden = !what;
+  say(badge, what === 'claims' ? 'paused' : `${what} paused`);
 }
 
 const columns = [
-  {name: 'name', title: 'Queue', sort: 'name', header: true, node: (row) => [
+  {name: 'name', title: 'Queue', sort: 'name', header: true, node: (row) => h('span', {class: 'name'},
     h('a', {href: queueHref(row.project, row.name), title: row.name}, text(row.name)),
-    h('span', {class: 'project'}, h('span', {class: 'badge narrow'}, 'paused'), text(row.project))],
-  update: (cell, row) => {
-    cell.querySelector('.badge').hidden = !pausedText(row.paused);
-  }},
-  {name: 'ready', title: 'Ready', sort: 'ready', cls: 'number', text: (row) => count(row.ready),
-    hint: 'Messages that a worker can claim now'},
+    h('span', {class: 'badge'}), h('span', {class: 'project'}, text(row.project))),
+  update: (cell, row) => pausedBadge(cell.querySelector('.badge'), row)},
+  {name: 'ready', title: 'Ready', sort: 'ready', cls: 'number', hint: 'Messages that a worker can claim now',
+    update: (cell, row) => warn(cell, number(row.ready), has(row, 'no_worker'))},
   {name: 'oldest_ready', title: 'Oldest waits', sort: 'oldest_ready', cls: 'number',
     hint: 'Time since the oldest ready message was posted, with its delay',
     update: (cell, row) => warn(cell, age(row.oldest_ready_age), readyTooOld(row))},
-  {name: 'claimed', title: 'Claimed', sort: 'claimed', cls: 'number',
-    hint: 'Messages that workers hold', text: (row) => count(row.claimed)},
+  {name: 'waiting', title: 'Workers waiting', cls: 'number',
+    hint: 'Requests of workers that wait for messages',
+    update: (cell, row) => warn(cell, number(row.waiters), has(row, 'no_worker'))},
+  {name: 'claimed', title: 'Claimed', sort: 'claimed', cls: 'number medium',
+    hint: 'Messages that workers hold', text: (row) => number(row.claimed)},
   {name: 'oldest_claim', title: 'Oldest claim', cls: 'number medium',
     hint: 'Time since the oldest claim was made',
     update: (cell, row) => warn(cell, age(row.oldest_claim_age), claimTooOld(row))},
@@ -81,10 +88,12 @@ const columns = [
     text: (row) => perMinute(row.rates?.posted)},
   {name: 'delivered', title: 'Out / min', cls: 'number wide', hint: 'Deliveries per minute',
     text: (row) => perMinute(row.rates?.delivered)},
+  {name: 'returned', title: 'Again / min', cls: 'number medium',
+    hint: 'Messages per minute that became ready again: workers failed, or were too slow',
+    update: (cell, row) => warn(cell, perMinute(row.rates?.requeued), has(row, 'returned'))},
   {name: 'dead_letters', title: 'Dead letters', cls: 'number', update: deadCell,
     hint: 'Messages that failed. 0 leads to the dead-letter queue of a queue'},
   {name: 'history', title: 'Last hour', cls: 'wide', hint: 'Ready messages', update: sparkline},
-  {name: 'paused', title: 'Paused', cls: 'medium', update: pausedCell},
 ];
 
 const sorts = {oldest_ready: 'Waiting longest', ready: 'Most ready', claimed: 'Most claimed',
@@ -95,73 +104,53 @@ function tile(label, hint) {
   return {value, element: h('div', {class: 'tile'}, h('dt', {title: hint}, label), value)};
 }
 
-// The age includes the delay of a message. So workers must also need that long for all ready messages.
-export function readyTooOld(row) {
-  return row.oldest_ready_age > READY_TOO_OLD &&
-    row.ready > READY_TOO_OLD * (row.rates?.delivered ?? 0);
+// For each notice of the server: how its line begins, and what it says of a queue.
+const noticeTexts = {
+  no_worker: [(n) => `${plural(n.messages, 'message')} and no worker: `, (q) => number(q.messages)],
+  ready_too_old: [() => 'Waiting too long: ', (q) => duration(q.oldest_ready_age)],
+  claim_too_old: [() => 'Held too long: ', (q) => duration(q.oldest_claim_age)],
+  returned: [(n) => `${plural(n.messages, 'message')} a minute come back: `,
+    (q) => number(q.messages)],
+  paused: [() => 'Paused: ', (q) => q.messages ? `${number(q.messages)} ready` : ''],
+  dead_letters: [(n) => `${plural(n.messages, 'dead letter')}: `, (q) => number(q.messages)],
+};
+
+function noticeLine(notice) {
+  const [begin, detail] = noticeTexts[notice.notice];
+  const href = notice.notice === 'dead_letters' ? deadHref : queueHref;
+  const more = notice.count - notice.queues.length;
+  return h('li', {class: 'bad', 'data-notice': notice.notice}, begin(notice),
+    notice.queues.map((q, i) => [i ? ', ' : '',
+      h('a', {href: href(q.project, q.name), title: visible(q.project)}, text(q.name)),
+      detail(q) && ` (${detail(q)})`]), more ? ` and ${count(more)} more` : '');
 }
 
-export function claimTooOld(row) {
-  return row.oldest_claim_age > CLAIM_TOO_OLD;
+function noticeLines({notices, total}) {
+  const lines = notices.filter((n) => Object.hasOwn(noticeTexts, n.notice)).map(noticeLine);
+  return lines.length || !total ? lines
+    : [h('li', {class: 'good'}, 'All is well: no queue needs attention.')];
 }
 
-// Messages wait, and no worker got one in the last minute.
-function standsStill(row) {
-  return row.oldest_ready_age > STANDS_STILL && row.rates?.delivered === 0 && !row.paused.claims;
-}
-
-// What needs attention, from the rows that have waited longest.
-function attention(rows, totals) {
-  const items = [];
-  const work = rows.find((row) => row.ready > 0 && row.dead_letters < row.ready);
-  const link = (row, href = queueHref(row.project, row.name)) => h('a', {href}, text(row.name));
-  if (work) {
-    const held = work.claimed ? `and workers hold ${plural(work.claimed, 'message')}.`
-      : work.waiters ? `and ${plural(work.waiters, 'request')} of workers wait.`
-      : 'and no worker holds a message of it or waits for one.';
-    const stuck = readyTooOld(work) || standsStill(work);
-    items.push(h('li', {class: stuck ? 'bad' : 'good'}, stuck ? 'Stuck: ' : 'Waits longest: ',
-      link(work), `. Its oldest ready message was posted ${duration(work.oldest_ready_age)} ago, `,
-      held));
-  }
-  const paused = rows.filter((row) => pausedText(row.paused));
-  if (paused.length)
-    items.push(h('li', {class: 'bad'}, 'Paused: ', listOf(paused.map((row) => link(row)))));
-  const dead = rows.filter((row) => row.dead_letters > 0);
-  const elsewhere = dead.reduce((n, row) => n - row.dead_letters, totals.dead_letters);
-  const deadLinks = dead.map((row) =>
-    [link(row, deadHref(row.project, row.name)), ` (${count(row.dead_letters)})`]);
-  if (elsewhere > 0)
-    deadLinks.splice(2, Infinity, `others (${count(totals.dead_letters)} in all)`);
-  if (deadLinks.length)
-    items.push(h('li', {class: 'bad'}, 'Dead letters: ', listOf(deadLinks)));
-  return items.length ? items : [h('li', {class: 'good'}, 'No message waits.')];
-}
-
-function listOf(items) {
-  const shown = items.slice(0, 3).flatMap((item, i) => [i ? ', ' : '', item].flat());
-  return items.length > 3 ? [...shown, ' and more'] : shown;
-}
-
-// The sums of all queues that match, and what needs attention.
+// The sums of all queues that match, and the notices of all queues.
 function overview() {
   const tiles = {ready: tile('Ready', 'Messages that a worker can claim now'),
     claimed: tile('Claimed', 'Messages that workers hold'),
     delayed: tile('Delayed', 'Messages before the end of their delay'),
     dead_letters: tile('Dead letters', 'Messages that failed')};
-  const alerts = h('ul', {id: 'attention'});
+  const lines = h('ul', {id: 'attention'});
   return {
-    elements: [h('dl', {class: 'tiles'}, Object.values(tiles).map((t) => t.element)),
-      h('section', {'aria-label': 'Needs attention'}, alerts)],
-    showTotals(totals) {
+    tiles: h('dl', {class: 'tiles'}, Object.values(tiles).map((t) => t.element)),
+    notices: h('section', {'aria-label': 'Needs attention'}, lines),
+    show(data) {
       for (const [name, {value}] of Object.entries(tiles))
-        value.textContent = count(totals[name]);
+        say(value, number(data.totals[name]));
+      update(lines, ...noticeLines(data));
     },
-    showUrgent: (data) => update(alerts, ...attention(data.queues, data.totals)),
   };
 }
 
-function filterForm(state, change) {
+// `down` moves the focus to the first row.
+function filterForm(state, change, down) {
   const field = (id, value, attributes) => h('input', {id, type: 'search', value,
     autocomplete: 'off', spellcheck: 'false', ...attributes});
   const name = field('filter-text', state.q, {'data-filter': true, placeholder: 'part of a name'});
@@ -171,15 +160,23 @@ function filterForm(state, change) {
   const sort = h('select', {id: 'sort', onchange: () => change({sort: sort.value})},
     Object.entries(sorts).map(([value, label]) =>
       h('option', {value, selected: value === state.sort}, label)));
-  const note = h('p', {class: 'note'});
+  const note = h('p', {class: 'note', role: 'status'});
   const changeSoon = (key, input) => {
     let timer = 0;
     input.addEventListener('input', () => {
       clearTimeout(timer);
-      timer = setTimeout(() => change({[key]: input.value}), 250);
+      timer = setTimeout(() => input.value !== state[key] && change({[key]: input.value}), 250);
     });
   };
   changeSoon('q', name);
+  name.addEventListener('keydown', (event) => {
+    if (!['ArrowDown', 'Enter'].includes(event.key) || event.isComposing)
+      return;
+    event.preventDefault();
+    if (name.value !== state.q)
+      change({q: name.value});
+    down();
+  });
   changeSoon('project', project);
   const element = h('form', {class: 'filters', role: 'search', onsubmit: (e) => e.preventDefault()},
     h('p', {}, h('label', {for: 'filter-text'}, 'Filter'), name),
@@ -196,26 +193,39 @@ function filterForm(state, change) {
   }};
 }
 
+// What to do on a server, or in a project, without a queue.
+function firstMessage({project}) {
+  const where = project ? ['The project ', text(project), ' has'] : 'There is';
+  return suggestion([where, ' no queue. A queue exists from its first message on. Post one:'],
+    postCommand(project, 'jobs'));
+}
+
 export function queuesView({main, query, setQuery}) {
   const state = {project: query.get('project') || usualProject(), q: query.get('q') || '',
     sort: sorts[query.get('sort')] ? query.get('sort') : 'oldest_ready'};
   const problem = h('p', {class: 'error', role: 'alert'});
+  const first = h('div', {id: 'first-message', class: 'panel', hidden: true});
   const sums = overview();
-  const form = filterForm(state, change);
-  const path = (more) => withQuery('../queues', {...state, ...more});
+  const fresh = freshness(main);
+  const form = filterForm(state, change, () => {
+    goesDown = !table.rows.length || !table.focusFirst();
+  });
+  const path = () => withQuery('../queues',
+    {...state, offset: asked.first, limit: Math.min(asked.most, MOST_ROWS)});
   // The rows that the request is for, and those in the window, which may have moved since.
   let asked = {first: 0, most: 40};
   let wanted = asked;
+  let goesDown = false;   // to the first row, once it is there
   let timer = 0;
   let closed = false;
   const ask = () => {
     asked = wanted;
-    return path({offset: asked.first, limit: Math.min(asked.most, MOST_ROWS)});
+    return path();
   };
-  const table = new Table({id: 'queues', label: 'Queues', columns,
+  const table = new Table({id: 'queues', label: 'Queues', columns, overscan: OVERSCAN,
     key: (row) => `${row.project}\n${row.name}`,
     attributes: (row) => ({'data-queue': row.name, 'data-project': row.project}),
-    empty: 'No queue matches. A queue exists from its first message on. Check the filter above.',
+    empty: 'No queue matches the filter.',
     onSort: (sort) => change({sort}),
     onWindow(first, most) {
       wanted = {first, most};
@@ -224,21 +234,30 @@ export function queuesView({main, query, setQuery}) {
     }});
   const live = new Live(ask(), {onData(data) {
     say(problem, '');
-    urgent.start();
+    fresh.fresh();
+    const none = data.total === 0;
+    first.hidden = !none;
+    form.element.hidden = none && !state.q && !state.project;
+    table.element.hidden = none;
+    update(first, none ? firstMessage(state) : '');
     table.setRows(data.queues, asked.first, data.matching);
-    sums.showTotals(data.totals);
+    table.element.classList.toggle('same-project',
+      new Set(table.rows.map((row) => row.project)).size < 2);
+    sums.show(data);
     form.suggest(data.queues);
-    update(form.note, `${plural(data.matching, 'queue')} of ${count(data.total)}` +
+    say(form.note, `${plural(data.matching, 'queue')} of ${count(data.total)}` +
       (data.complete ? '' : '. There are more than the page can sort'));
+    if (goesDown)
+      table.focusFirst();
+    goesDown = false;
   }, onError(error) {
     // A token for several projects gets 400 without one.
     const needsProject = [400, 403].includes(error.status) && !state.project;
-    say(problem, needsProject
+    say(problem, fresh.failed(error) ? '' : needsProject
       ? 'You may not see all projects. Enter the name of your project.' : errorText(error));
     if (needsProject)
       form.project.placeholder = 'your project';
   }});
-  const urgent = new Live('', {every: 5000, onData: sums.showUrgent});
 
   function change(values) {
     if (closed)
@@ -246,25 +265,23 @@ export function queuesView({main, query, setQuery}) {
     Object.assign(state, values);
     form.sort.value = state.sort;
     table.showSort(state.sort);
+    table.element.classList.toggle('one-project', Boolean(state.project));
     table.forget();
     wanted = {...wanted, first: 0};
     const kept = {q: state.q, project: caller.project ? '' : state.project,
       sort: state.sort === 'oldest_ready' ? '' : state.sort};
     setQuery(new URLSearchParams(Object.entries(kept).filter(([, value]) => value)));
-    live.project = urgent.project = state.project || null;
+    live.project = state.project || null;
     live.move(ask());
-    urgent.move(path({sort: 'oldest_ready', offset: 0, limit: 50}));
   }
 
-  main.append(h('h1', {}, 'Queues'),
-    lead('Each queue with its messages. The queue whose oldest message has waited longest is ' +
-      'first. Open a queue to see which worker holds what.'),
-    ...sums.elements, form.element, problem, table.element);
+  main.append(h('div', {class: 'head'}, h('h1', {}, 'Queues'), sums.tiles), fresh.note, sums.notices,
+    form.element, problem, first, table.element);
   change({});
   live.start();
   return {close() {
     closed = true;
     clearTimeout(timer);
-    [live, urgent, table].forEach((x) => x.close());
+    [live, table, fresh].forEach((x) => x.close());
   }};
 }

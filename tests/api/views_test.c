@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Posts messages to a queue of a project. */
@@ -62,7 +63,7 @@ API_TEST(a_row_shows_the_contents_of_a_queue)
                    " 'oldest_ready_age': 6, 'oldest_claim_age': 2, 'waiters': 0,"
                    " 'dead_letters': 0, 'unloaded': 0, 'unloaded_bytes': 0,"
                    " 'dead_letter_queue': 'failed', 'paused': "
-                   "{'claims': false, 'posts': false}, 'rates': null}],"
+                   "{'claims': false, 'posts': false}, 'notices': [], 'rates': null}],"
                    " 'links': [], 'total': 1}");
     ck_api(f, "PUT", "/v2/queues/empty", NULL, 201, NULL);
     ck_api(f, "GET", "/claimd/queues?q=emp", NULL, 200, NULL);
@@ -71,7 +72,7 @@ API_TEST(a_row_shows_the_contents_of_a_queue)
                    " 'oldest_ready_age': null, 'oldest_claim_age': null, 'waiters': 0,"
                    " 'dead_letters': 0, 'unloaded': 0, 'unloaded_bytes': 0,"
                    " 'dead_letter_queue': null, 'paused': {'claims': "
-                   "false, 'posts': false}, 'rates': null}],"
+                   "false, 'posts': false}, 'notices': [], 'rates': null}],"
                    " 'links': [], 'total': 2}");
     ck_assert_uint_eq(f->c.res.lsn, 0);
 }
@@ -111,6 +112,65 @@ API_TEST(viewers_share_a_snapshot)
     ck_snapshot(f, "offset=0&sort=name", "c a b d", 4);
     f->c.headers[API_HEADER_PROJECT_ID] = "o";
     ck_snapshot(f, "offset=0", "c", 1);
+}
+
+/* The member `notices` of the last response, with ' for ", or "". */
+static const char *
+notices(struct api_fixture *f)
+{
+    json_t *tree = json_loads(api_body(&f->c), 0, NULL);
+    const json_t *all = json_object_get(tree, "notices");
+    char *text = all == NULL ? strdup("") : json_dumps(all, JSON_COMPACT);
+    const char *copy;
+
+    ck_assert_ptr_nonnull(text);
+    for (char *at = text; (at = strchr(at, '"')) != NULL;)
+        *at = '\'';
+    copy = api_text(f, "%s", text);
+    free(text);
+    json_decref(tree);
+    return copy;
+}
+
+#define NOTICED(project, name, messages)                                                 \
+    "{'project':'" project "','name':'" name "','messages':" messages                    \
+    ",'oldest_ready_age':3,'oldest_claim_age':null}"
+
+API_TEST(notices_are_about_all_queues_of_the_caller)
+{
+    static const char of_o[] =
+        "[{'notice':'paused','count':1,'messages':1,'queues':[" NOTICED("o", "e",
+                                                                        "1") "]}]";
+
+    if (api_fixture_on_redis())
+        return; /* its survey is up to a second old */
+    fill(f, "p", "a", "x");
+    fill(f, "p", "b", "xxx");
+    fill(f, "p", "c", "xx");
+    fill(f, "p", "d", "xxxx");
+    fill(f, "o", "e", "x");
+    f->c.headers[API_HEADER_PROJECT_ID] = "o";
+    ck_api(f, "POST", "/claimd/queues/e/pause", "{\"claims\":true}", 200, NULL);
+    f->c.now_ms += 3000;
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "GET", "/claimd/queues?offset=9&limit=1&q=none", NULL, 200, NULL);
+    ck_assert_str_eq(notices(f),
+                     "[{'notice':'no_worker','count':4,'messages':10,'queues'"
+                     ":[" NOTICED("p", "d", "4") "," NOTICED("p", "b", "3") "," NOTICED(
+                         "p", "c", "2") "]},{'notice':'paused','count'"
+                                        ":1,'messages':1,'queues':"
+                                        "[" NOTICED("o", "e", "1") "]}]");
+    ck_api(f, "GET", "/claimd/queues?offset=0&project=o", NULL, 200, NULL);
+    ck_assert_str_eq(notices(f), of_o);
+    f->c.headers[API_HEADER_PROJECT_ID] = "o";
+    ck_api(f, "GET", "/claimd/queues?offset=0", NULL, 200, NULL);
+    ck_assert_str_eq(notices(f), of_o);
+    ck_api(f, "GET", "/claimd/queues", NULL, 200, NULL);
+    ck_assert_str_eq(notices(f), ""); /* only a snapshot has them */
+    ck_assert_str_eq(api_pick(f, "queues.0.notices.0"), "paused");
+    f->c.headers[API_HEADER_PROJECT_ID] = "none";
+    ck_api(f, "GET", "/claimd/queues?offset=0", NULL, 200, NULL);
+    ck_assert_str_eq(notices(f), "[]");
 }
 
 API_TEST(a_bad_offset_is_refused)

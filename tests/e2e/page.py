@@ -318,6 +318,11 @@ class PageCase(unittest.TestCase):
                 "e.dispatchEvent(new Event('input', {bubbles: true}));"
                 "e.dispatchEvent(new Event('change', {bubbles: true}));", css, value)
 
+    def purge(self):
+        """Asks to purge the queue. The button is in a menu."""
+        self.click("#action-more summary")
+        self.click("#action-purge")
+
     def confirm(self, *parts):
         """Confirms an action, whose dialog says all of this."""
         self.find("#confirm-ok")

@@ -48,7 +48,7 @@ class Live(PageCase):
     def test_a_claim_runs_out(self):
         self.api.post("short", 1)
         claim, _ = self.api.claim("short", ttl=4)
-        bar = '#claims li[data-claim="%s"] progress' % claim
+        bar = '#claims tr[data-claim="%s"] progress' % claim
         self.open(route("queue", "shop", "short"))
         self.find(bar)
         value = "return document.querySelector(arguments[0])?.value ?? -1"
@@ -105,7 +105,7 @@ class Live(PageCase):
         self.page = proxy.page
         self.open(route("queue", "shop", "behind"))
         self.until_text("#connection", "live")
-        self.click("#action-purge")
+        self.purge()
         self.confirm("behind")
         self.until(lambda: self.api.total("behind") == 0, "the queue is not purged")
         self.requests()

@@ -57,22 +57,11 @@ class Views(PageCase):
         self.type("#filter-project", "none")
         self.until(lambda: self.cell("jobs-dead", "name") is None, "the project does nothing")
 
-    def test_a_delay_alone_is_no_warning(self):
-        """The age includes the delay. A warning needs more ready messages than workers claim in 30 minutes."""
-        self.open("#/queues")
-        for age, ready, rates, expected in ((43200, 3, {"delivered": 1}, False), (1800, 9, None, False),
-                                            (1801, 9, None, True), (1801, 9, {"delivered": 0}, True),
-                                            (43200, 1801, {"delivered": 1}, True)):
-            row = {"oldest_ready_age": age, "ready": ready, "rates": rates}
-            with self.subTest(row=row):
-                self.assertIs(self.js("return import('./queues.js').then((m) => m.readyTooOld(arguments[0]))",
-                                      row), expected)
-
     def test_queue(self):
         self.open(route("queue", "shop", "jobs"))
         self.until_text("#queue-title", "jobs")
-        self.until_text('#claims li[data-claim="%s"]' % self.claim, WORKER)
-        self.find('#claims li[data-claim="%s"] progress' % self.claim)
+        self.until_text('#claims tr[data-claim="%s"]' % self.claim, WORKER)
+        self.find('#claims tr[data-claim="%s"] progress' % self.claim)
         self.until(lambda: len(self.texts("#messages tr[data-message]")) == 7, "messages are missing")
         self.find("#chart-depth")
         self.find("#chart-rates")
@@ -186,20 +175,20 @@ class Actions(PageCase):
         self.api.post("jobs", 1, 2)
         claim, _ = self.api.claim("jobs", 2)
         self.open(route("queue", "shop", "jobs"))
-        self.click('#claims li[data-claim="%s"] button.release' % claim)
+        self.click('#claims tr[data-claim="%s"] button.release' % claim)
         self.confirm("2")
         self.until(lambda: {m["state"] for m in self.api.messages("jobs")} == {"ready"},
                    "the claim is not released")
-        self.until_gone('#claims li[data-claim="%s"]' % claim)
+        self.until_gone('#claims tr[data-claim="%s"]' % claim)
 
     def test_cancel(self):
         self.api.post("jobs", 1, 2)
         self.open(route("queue", "shop", "jobs"))
-        self.click("#action-purge")
+        self.purge()
         self.find("#confirm-cancel")
         self.click("#confirm-cancel")
         self.until(lambda: not self.is_shown("#confirm"), "the dialog stays open")
-        self.click("#action-purge")
+        self.purge()
         self.find("#confirm-ok")
         self.keys(Keys.ESCAPE)
         self.until(lambda: not self.is_shown("#confirm"), "the dialog stays open")
@@ -209,7 +198,7 @@ class Actions(PageCase):
         self.api.post("jobs", *range(7))
         self.open(route("queue", "shop", "jobs"))
         self.until_text(".tiles", "7")
-        self.click("#action-purge")
+        self.purge()
         self.confirm("jobs", "7")
         self.until(lambda: self.api.total("jobs") == 0, "the queue is not purged")
         self.until_gone("#messages tr[data-message]")
@@ -454,7 +443,7 @@ class Backlog(PageCase):
         self.assertNotIn("Only on the disk", self.text("main"))
         for _ in range(200):
             self.api.post("jobs", *["x" * 1000] * 20)
-        self.until_text(".notice", "Only on the disk: ")
+        self.until_text(".notice.fact", "Only on the disk: ")
         self.open("#/server")
         self.until_text("#server-journal", "Body files")
         self.until_text("#server-journal", "Only on the disk")
@@ -571,10 +560,10 @@ class Tokens(PageCase):
                              (route("schedule", "shop", "jobs", "daily"), "#message-body")):
             self.js("location.hash = arguments[0]", hash_)
             self.find(there)
-            for action in ("post", "pause", "purge", "delete", "release", "redrive"):
+            for action in ("post", "pause", "more", "purge", "delete", "release", "redrive"):
                 self.assertFalse(self.is_usable("#action-" + action), action)
             for action in ("#redrive-selected", "#redrive-all", "#delete-selected", "#delete-all",
-                           '#claims li[data-claim="%s"] button.release' % claim, "#schedules td button"):
+                           '#claims tr[data-claim="%s"] button.release' % claim, "#schedules td button"):
                 self.assertFalse(self.is_usable(action), action)
 
     def is_usable(self, css):
@@ -589,6 +578,7 @@ class Tokens(PageCase):
         self.until_text("main", "Not authorized")
         self.js("location.hash = arguments[0]", route("queue", "shop", "jobs"))
         self.until_text("#queue-title", "jobs")
+        self.click("#action-more summary")
         self.assertTrue(self.is_usable("#action-purge"))
 
     def test_a_foreign_page_cannot_act(self):
@@ -600,7 +590,7 @@ class Tokens(PageCase):
     def test_actions_are_in_the_log(self):
         self.api.post("audited", 1)
         self.enter("boss", route("queue", "shop", "audited"))
-        self.click("#action-purge")
+        self.purge()
         self.confirm("audited")
         line = self.server.logged("path=/v2/queues/audited/purge")
         self.assertIn(" audit ", line)

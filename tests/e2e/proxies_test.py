@@ -297,7 +297,7 @@ class PageBehind(PageCase):
         self.api.post("jobs", 2)
         self.until_cell("jobs", "ready", "2")
         self.click(self.row("jobs") + " a")
-        self.click("#action-purge")
+        self.purge()
         self.confirm("jobs")
         self.until(lambda: self.api.total("jobs") == 0, "the queue is not purged")
         self.requests()

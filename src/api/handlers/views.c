@@ -352,27 +352,52 @@ write_rate(struct buf *out, const char *name, uint64_t thousandths)
                (unsigned)(thousandths % 1000));
 }
 
+/* rates: NULL if the queue has no history. */
 static void
-write_rates(struct buf *out, struct sampler *sampler, const struct store_queue *where)
+write_rates(struct buf *out, const struct store_rates *rates)
 {
-    struct store_rates rates;
-
-    if (sampler == NULL || !sampler_rates(sampler, where, &rates)) {
+    if (rates == NULL) {
         json_write_raw(out, "rates", bytes_str("null"));
         return;
     }
     json_write_name(out, "rates");
     buf_byte(out, '{');
     for (size_t i = 0; i < STORE_QUEUE_COUNTERS; i++)
-        write_rate(out, counter_names[i], rates.counts[i]);
-    write_rate(out, "expired", rates.expired);
+        write_rate(out, counter_names[i], rates->counts[i]);
+    write_rate(out, "expired", rates->expired);
     buf_byte(out, '}');
+}
+
+/* The names of the notices of a queue. */
+static void
+write_notices(struct buf *out, const struct store_queue_metrics *row,
+              const struct store_rates *rates)
+{
+    const struct notice_facts facts = {.here = &row->here,
+                                       .ready_age_ms = row->age_ms,
+                                       .claim_age_ms = row->claimed_age_ms,
+                                       .waiters = row->waiters,
+                                       .paused = row->paused,
+                                       .rates = rates};
+    uint64_t messages[NOTICES];
+    const unsigned found = notices_find(&facts, messages);
+
+    json_write_name(out, "notices");
+    buf_byte(out, '[');
+    for (unsigned n = 0; n < NOTICES; n++)
+        if ((found & 1U << n) != 0) {
+            json_write_comma(out);
+            buf_printf(out, "\"%s\"", notice_names[n]);
+        }
+    buf_byte(out, ']');
 }
 
 static void
 write_row(struct buf *out, const struct store_queue_metrics *row, struct sampler *sampler)
 {
     const struct store_queue where = store_queue_metrics_address(row);
+    struct store_rates rates;
+    const bool rated = sampler != NULL && sampler_rates(sampler, &where, &rates);
 
     json_write_comma(out);
     buf_byte(out, '{');
@@ -391,7 +416,8 @@ write_row(struct buf *out, const struct store_queue_metrics *row, struct sampler
                             bytes_of(row->dead_letter, row->dead_letter_len));
     json_write_name(out, "paused");
     pause_write(out, row->paused);
-    write_rates(out, sampler, &where);
+    write_notices(out, row, rated ? &rates : NULL);
+    write_rates(out, rated ? &rates : NULL);
     buf_byte(out, '}');
 }
 
@@ -405,6 +431,48 @@ write_sums(struct buf *out, const struct store_population *sum)
     json_write_u64(out, "claimed", sum->claimed);
     json_write_u64(out, "dead_letters", sum->dead_letters);
     buf_byte(out, '}');
+}
+
+/* A queue that a notice names, with the ages that its view shows. */
+static void
+write_noticed(struct buf *out, const struct store_queue_metrics *row, uint64_t messages)
+{
+    const struct store_queue where = store_queue_metrics_address(row);
+
+    json_write_comma(out);
+    buf_byte(out, '{');
+    json_write_text(out, "project", where.project);
+    json_write_text(out, "name", where.name);
+    json_write_u64(out, "messages", messages);
+    write_age(out, "oldest_ready_age", row->has_oldest, row->age_ms);
+    write_age(out, "oldest_claim_age", row->here.claims > 0, row->claimed_age_ms);
+    buf_byte(out, '}');
+}
+
+/* The notices of all queues of a selection. row: space for one. */
+static void
+write_summaries(struct buf *out, const struct snapshot *s,
+                const struct notice_summary summaries[NOTICES],
+                struct store_queue_metrics *row)
+{
+    json_write_name(out, "notices");
+    buf_byte(out, '[');
+    for (size_t n = 0; n < NOTICES; n++) {
+        if (summaries[n].queues == 0)
+            continue;
+        json_write_comma(out);
+        buf_printf(out, "{\"notice\":\"%s\"", notice_names[n]);
+        json_write_u64(out, "count", summaries[n].queues);
+        json_write_u64(out, "messages", summaries[n].messages);
+        json_write_name(out, "queues");
+        buf_byte(out, '[');
+        for (size_t i = 0; i < NOTICE_ROWS && i < summaries[n].queues; i++) {
+            snapshot_read(s, summaries[n].first[i].row, row);
+            write_noticed(out, row, summaries[n].first[i].messages);
+        }
+        buf_str(out, "]}");
+    }
+    buf_byte(out, ']');
 }
 
 /*
@@ -439,7 +507,7 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
 {
     struct store_queue_metrics *row = arena_alloc(ctx->req->arena, sizeof(*row));
     struct buf *out = &ctx->res->body;
-    struct snapshot_selection rows;
+    struct snapshot_selection rows, all;
     uint64_t total;
     bool complete;
     enum status st = count_queues(ctx, p, s, &total, &complete);
@@ -449,6 +517,12 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
                          : snapshot_select(s, p->sort, p->project, p->part, &rows);
     if (st != ST_OK)
         return st;
+    /* Notices are about all queues, whatever part of the names is wanted. */
+    st = snapshot_select(s, p->sort, p->project, BYTES_NONE, &all);
+    if (st != ST_OK) {
+        snapshot_selection_end(s, &rows);
+        return st;
+    }
     buf_str(out, "{\"queues\":[");
     for (size_t i = p->offset; i < rows.count && i - p->offset < p->limit; i++) {
         snapshot_read(s, rows.rows[i], row);
@@ -458,10 +532,12 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
     json_write_u64(out, "total", total);
     json_write_u64(out, "matching", rows.count);
     write_sums(out, &rows.sum);
+    write_summaries(out, s, all.notices, row);
     json_write_time(out, "as_of", context_shown_ms(ctx, snapshot_ms(s)));
     json_write_flag(out, "complete", complete);
     buf_byte(out, '}');
     snapshot_selection_end(s, &rows);
+    snapshot_selection_end(s, &all);
     return response_json(ctx, 200);
 }
 
