@@ -15,6 +15,12 @@ const char *const notice_names[NOTICES] = {[NOTICE_NO_WORKER] = "no_worker",
 /* RETURNED_SHARE: messages that come back, of those that claims deliver. */
 enum { READY_TOO_OLD_S = 1800, CLAIM_TOO_OLD_S = 3600, RETURNED_SHARE = 20 };
 
+bool
+notices_is_empty(const struct store_population *here)
+{
+    return here->ready + here->claimed + here->delayed == 0;
+}
+
 /* A dead-letter queue has no workers. */
 static bool
 waits_for_workers(const struct notice_facts *f)
@@ -46,8 +52,9 @@ ready_is_too_old(const struct notice_facts *f)
 static bool
 comes_back(const struct notice_facts *f)
 {
-    return f->rates != NULL && f->rates->counts[STORE_QUEUE_REQUEUED] * RETURNED_SHARE >
-                                   f->rates->counts[STORE_QUEUE_DELIVERED];
+    return f->rates != NULL && !notices_is_empty(f->here) &&
+           f->rates->counts[STORE_QUEUE_REQUEUED] * RETURNED_SHARE >
+               f->rates->counts[STORE_QUEUE_DELIVERED];
 }
 
 /* Messages that came back within the last minute. */

@@ -34,6 +34,9 @@ struct notice_facts {
     const struct store_rates *rates; /* borrowed; NULL: the queue has no history */
 };
 
+/* True if a queue has no messages. Then it has no notice other than NOTICE_PAUSED. */
+bool notices_is_empty(const struct store_population *here);
+
 /* Sets messages[n] for each notice that the queue has: the messages that it is about.
  * Returns the notices as bits, 1 << n. */
 unsigned notices_find(const struct notice_facts *facts, uint64_t messages[NOTICES]);

@@ -604,10 +604,10 @@ add_notices(const struct snapshot *s, uint32_t at, struct notice_summary *summar
 {
     const struct snapshot_row *row = row_at(s, at);
     const struct store_queue where = {row_project(s, row), row_name(s, row), STORE_QUEUE};
+    const bool empty = notices_is_empty(&row->here);
     struct store_rates rates;
-    const bool busy = row->here.ready + row->here.claimed > 0;
-    const bool rated =
-        busy && s->all->sampler != NULL && sampler_rates(s->all->sampler, &where, &rates);
+    const bool rated = !empty && s->all->sampler != NULL &&
+                       sampler_rates(s->all->sampler, &where, &rates);
     const struct notice_facts facts = {.here = &row->here,
                                        .ready_age_ms = row->age_ms,
                                        .claim_age_ms = row->claimed_age_ms,
@@ -615,7 +615,8 @@ add_notices(const struct snapshot *s, uint32_t at, struct notice_summary *summar
                                        .paused = row->paused,
                                        .rates = rated ? &rates : NULL};
 
-    notices_add(summaries, &facts, at);
+    if (!empty || row->paused != 0)
+        notices_add(summaries, &facts, at);
 }
 
 /* NULL without memory. */

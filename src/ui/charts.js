@@ -11,6 +11,7 @@ const PLOT_HEIGHT = 150;
 const WHOLE = [...Array(30).keys()].map((i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
 const FRESH_MS = 90000;
 const MOST_KEPT = 500;
+const HIDDEN = matchMedia('(max-width: 72rem)');   // the columns with the class `wide`
 
 export const themed = new EventTarget();
 
@@ -186,7 +187,7 @@ export function sparkline(cell, row) {
       cell.append(canvas);
     draw(canvas, known.points);
   }
-  if (!row.rates || cell.asking || known && Date.now() - known.at < FRESH_MS)
+  if (HIDDEN.matches || !row.rates || cell.asking || known && Date.now() - known.at < FRESH_MS)
     return;
   cell.asking = true;
   later(async () => {

@@ -33,9 +33,14 @@ function warn(cell, value, on) {
   cell.classList.toggle('warn', on);
 }
 
-// A phone has no space for long numbers.
+// A phone has no space for long numbers, and no column for millions.
 export function number(n) {
-  return PHONE.matches ? short(n) : count(n);
+  return PHONE.matches || n >= 1e6 ? short(n) : count(n);
+}
+
+// 3h 12m, on a phone 3h.
+function since(seconds) {
+  return PHONE.matches ? age(seconds).split(' ')[0] : age(seconds);
 }
 
 export const has = (row, notice) => row.notices.includes(notice);
@@ -73,7 +78,7 @@ const columns = [
     update: (cell, row) => warn(cell, number(row.ready), has(row, 'no_worker'))},
   {name: 'oldest_ready', title: 'Oldest waits', sort: 'oldest_ready', cls: 'number',
     hint: 'Time since the oldest ready message was posted, with its delay',
-    update: (cell, row) => warn(cell, age(row.oldest_ready_age), readyTooOld(row))},
+    update: (cell, row) => warn(cell, since(row.oldest_ready_age), readyTooOld(row))},
   {name: 'waiting', title: 'Workers waiting', cls: 'number',
     hint: 'Requests of workers that wait for messages',
     update: (cell, row) => warn(cell, number(row.waiters), has(row, 'no_worker'))},
@@ -81,8 +86,8 @@ const columns = [
     hint: 'Messages that workers hold', text: (row) => number(row.claimed)},
   {name: 'oldest_claim', title: 'Oldest claim', cls: 'number medium',
     hint: 'Time since the oldest claim was made',
-    update: (cell, row) => warn(cell, age(row.oldest_claim_age), claimTooOld(row))},
-  {name: 'delayed', title: 'Delayed', cls: 'number wide', text: (row) => count(row.delayed),
+    update: (cell, row) => warn(cell, since(row.oldest_claim_age), claimTooOld(row))},
+  {name: 'delayed', title: 'Delayed', cls: 'number wide', text: (row) => number(row.delayed),
     hint: 'Messages before the end of their delay'},
   {name: 'posted', title: 'In / min', cls: 'number wide', hint: 'Posts per minute',
     text: (row) => perMinute(row.rates?.posted)},
@@ -107,7 +112,8 @@ function tile(label, hint) {
 // For each notice of the server: how its line begins, and what it says of a queue.
 const noticeTexts = {
   no_worker: [(n) => `${plural(n.messages, 'message')} and no worker: `, (q) => number(q.messages)],
-  ready_too_old: [() => 'Waiting too long: ', (q) => duration(q.oldest_ready_age)],
+  ready_too_old: [() => 'Waiting too long: ',
+    (q) => `${number(q.messages)}, the oldest for ${duration(q.oldest_ready_age)}`],
   claim_too_old: [() => 'Held too long: ', (q) => duration(q.oldest_claim_age)],
   returned: [(n) => `${plural(n.messages, 'message')} a minute come back: `,
     (q) => number(q.messages)],

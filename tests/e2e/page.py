@@ -120,10 +120,11 @@ class Api:
                      {"messages": [{"body": body, **more} for body in bodies]}, project=project)
         return [href.rpartition("/")[2] for href in found["resources"]]
 
-    def claim(self, queue, limit=1, ttl=300, client=CLIENT, project=None):
+    def claim(self, queue, limit=1, ttl=300, client=CLIENT, project=None, worker=None):
         """The id of the claim, and the ids of its messages."""
+        named = {"Claimd-Worker": worker} if worker else {}
         found = self("POST", "/v2/queues/%s/claims?limit=%d" % (queue, limit), {"ttl": ttl, "grace": 60},
-                     project=project, headers={"Client-ID": client.encode()})
+                     project=project, headers={"Client-ID": client.encode(), **named})
         messages = found["messages"]
         return (messages[0]["href"].rpartition("claim_id=")[2],
                 [m["id"] for m in messages])

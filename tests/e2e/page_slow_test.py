@@ -472,9 +472,9 @@ class Images(PageCase):
         claim, ids = api.claim("emails", 2, ttl=600, client=CLIENTS[2])
         api.finish("emails", claim, ids, "release", "550 mailbox unavailable: smtp.example.org",
                    client=CLIENTS[2])
-        _, ids = api.claim("emails", 2, ttl=900, client=CLIENTS[3])
+        _, ids = api.claim("emails", 2, ttl=900, client=CLIENTS[3], worker="mailer-1 2231")
         api("POST", "/claimd/clock/advance", {"seconds": 100})
-        api.claim("emails", 3, ttl=300, client=CLIENTS[4])
+        api.claim("emails", 3, ttl=300, client=CLIENTS[4], worker="mailer-2 871")
         for project, queue, count in (("media", "thumbnails", 8), ("media", "transcode", 1), ("shop", "orders", 5),
                                       ("billing", "charges", 3)):
             api.post(queue, *(self.body(queue, Random(count)) for _ in range(2 * count)), project=project)
@@ -490,7 +490,9 @@ class Images(PageCase):
         os.makedirs(folder, exist_ok=True)
         self.api("PUT", "/claimd/clock", {"state": "frozen"})
         oldest = self.hour()
-        views = {"queues": ("#/queues", 900, lambda: self.cell("emails", "posted") != "0"),
+        def queues_are_whole(sparklines=8):
+            return self.cell("emails", "posted") != "0" and len(self.texts("#queues canvas")) == sparklines
+        views = {"queues": ("#/queues", 560, queues_are_whole),
                  "queue": (route("queue", "shop", "emails"), 1140, self.claims_are_whole),
                  "message": (route("message", "shop", "emails", oldest), 760,
                              lambda: self.text("#message-body")),
@@ -505,6 +507,11 @@ class Images(PageCase):
                     self.open(hash_)
                     self.until(is_whole, "something is missing")
                     self.draw(os.path.join(folder, "%s-%s.png" % (name, theme)))
+        self.size(390, 844)
+        self.theme("light")
+        self.open("#/queues")
+        self.until(lambda: queues_are_whole(sparklines=0), "something is missing")
+        self.draw(os.path.join(folder, "queues-phone.png"))
 
     def claims_are_whole(self):
         """The page has read how long the leases are."""

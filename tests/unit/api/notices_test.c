@@ -20,7 +20,7 @@ bits(const char *names)
 /* Rates in thousandths of a message per second. */
 struct row {
     const char *expected;
-    uint64_t ready, claimed, claims, dead, waiters;
+    uint64_t ready, claimed, delayed, claims, dead, waiters;
     int64_t ready_s, claim_s;
     unsigned paused;
     bool rated;
@@ -32,6 +32,7 @@ notices_of(const struct row *r, uint64_t messages[NOTICES])
 {
     const struct store_population here = {.ready = r->ready,
                                           .claimed = r->claimed,
+                                          .delayed = r->delayed,
                                           .claims = r->claims,
                                           .dead_letters = r->dead};
     const struct store_rates rates = {.counts = {[STORE_QUEUE_DELIVERED] = r->delivered,
@@ -104,10 +105,11 @@ START_TEST(old_messages_are_noticed_if_workers_do_not_get_to_them)
 START_TEST(messages_that_come_back_are_noticed)
 {
     static const struct row rows[] = {
-        {"", .claims = 1, .rated = true, .delivered = 2000, .requeued = 100},
-        {"returned", .claims = 1, .rated = true, .delivered = 2000, .requeued = 101},
-        {"returned", .claims = 1, .rated = true, .requeued = 1},
-        {"", .claims = 1, .requeued = 1},
+        {"", .claimed = 1, .rated = true, .delivered = 2000, .requeued = 100},
+        {"returned", .claimed = 1, .rated = true, .delivered = 2000, .requeued = 101},
+        {"returned", .delayed = 1, .rated = true, .requeued = 1},
+        {"", .rated = true, .requeued = 1},
+        {"", .claimed = 1, .requeued = 1},
     };
 
     CK_ROWS(rows);
