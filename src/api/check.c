@@ -4,6 +4,7 @@
 #include "api/quota.h"
 #include "api/response.h"
 #include "api/wire/decode.h"
+#include "claimd/base/plural.h"
 
 static bool
 is_listed(struct bytes list, struct bytes entry)
@@ -93,9 +94,9 @@ check_client(struct context *ctx)
     if (st == ST_BAD_CLIENT_ID && !ctx->limits->client_id_strict)
         return context_refuse(
             ctx, st,
-            "the header Client-ID is %zu characters long. It must be %lld to %lld "
+            "the header Client-ID is %zu character%s long. It must be %lld to %lld "
             "(min_length_client_id, max_length_client_id)",
-            text.len, (long long)ctx->limits->min_length_client_id,
+            text.len, plural_s(text.len), (long long)ctx->limits->min_length_client_id,
             (long long)ctx->limits->max_length_client_id);
     if (st == ST_BAD_CLIENT_ID)
         return context_refuse(

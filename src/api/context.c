@@ -5,6 +5,7 @@
 #include "api/steps.h"
 #include "claimd/base/clock.h"
 #include "claimd/base/invariant.h"
+#include "claimd/base/nearest.h"
 #include "claimd/base/sometimes.h"
 #include "claimd/json/string.h"
 
@@ -119,8 +120,9 @@ context_read_members(struct context *ctx, const char *const *names, size_t count
                                                  : ", ",
                                 names[i]);
     return context_refuse(ctx, ST_BAD_BODY,
-                          "the body has the unknown member \"%s\". Allowed are %s",
-                          received(seen.unknown).text, allowed);
+                          "the body has the unknown member \"%s\"%s. Allowed are %s",
+                          received(seen.unknown).text,
+                          nearest_hint(seen.unknown, names, count).text, allowed);
 }
 
 enum status

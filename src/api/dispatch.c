@@ -337,7 +337,7 @@ set_key_end(struct context *ctx)
                                      left_ms < 1000 ? 1LL : (left_ms + 999LL) / 1000);
 
     if (bytes_present(text))
-        problem_set_header(ctx->res, "Retry-After", text.data);
+        problem_set_retry(ctx->res, text.data);
 }
 
 static enum api_next

@@ -2,6 +2,8 @@
 #include "claimd/base/sometimes.h"
 #include "claimd/json/string.h"
 
+#include <stdio.h>
+
 struct problem {
     int code;
     const char *title;          /* NULL: no document */
@@ -9,6 +11,8 @@ struct problem {
 };
 
 #define RETRY(seconds) "Retry-After", seconds
+
+enum { RETRY_CAP = 64 };
 
 /* Clients test the titles, which docs/api.md 4.3 lists. */
 static const struct problem problems[ST_COUNT] = {
@@ -112,6 +116,56 @@ problem_document(struct buf *out, struct bytes title, struct bytes description)
     buf_byte(out, '}');
 }
 
+/* The end of a document with Retry-After. */
+static size_t
+retry_text(char out[RETRY_CAP], const char *seconds)
+{
+    const int len = snprintf(out, RETRY_CAP, "Try again in %s second%s\"}", seconds,
+                             strcmp(seconds, "1") == 0 ? "" : "s");
+
+    return len > 0 && len < RETRY_CAP ? (size_t)len : 0;
+}
+
+/* Says in the text of the document when to try again. */
+static void
+retry_append(struct buf *out, const char *seconds)
+{
+    static const struct bytes end = BYTES_LIT("\"}");
+    char text[RETRY_CAP];
+    const size_t len = retry_text(text, seconds);
+
+    if (out->failed)
+        return;
+    out->len -= end.len;
+    buf_str(out, out->data[out->len - 1] == '.' ? " " : ". ");
+    buf_bytes(out, bytes_of(text, len));
+}
+
+void
+problem_set_retry(struct response *res, const char *seconds)
+{
+    struct buf *out = &res->body;
+    char text[RETRY_CAP];
+    size_t len;
+
+    for (size_t i = 0; i < res->header_count; i++) {
+        if (strcmp(res->headers[i].name, "Retry-After") != 0)
+            continue;
+        len = retry_text(text, res->headers[i].value);
+        res->headers[i].value = seconds;
+        if (out->failed || out->len < len ||
+            memcmp(out->data + out->len - len, text, len) != 0)
+            return;
+        if (buf_reserve(out, RETRY_CAP)) {
+            out->len -= len;
+            len = retry_text(text, seconds);
+            buf_bytes(out, bytes_of(text, len));
+        }
+        out->failed = false; /* without memory the old time stays */
+        return;
+    }
+}
+
 void
 problem_write(struct response *res, enum status st, struct bytes detail)
 {
@@ -121,6 +175,8 @@ problem_write(struct response *res, enum status st, struct bytes detail)
     if (p->title == NULL)
         return;
     problem_document(&res->body, bytes_str(p->title), description(st, detail));
+    if (p->header != NULL && strcmp(p->header, "Retry-After") == 0)
+        retry_append(&res->body, p->value);
     if (res->body.failed && st != ST_NO_MEMORY) {
         problem_write(res, ST_NO_MEMORY, BYTES_NONE);
         return;

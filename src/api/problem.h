@@ -14,14 +14,19 @@
 /*
  * Makes res the response for a status other than ST_OK. Of its headers it keeps only
  * Allow, and with 409 Location. detail: explains this case; absent: the text of the
- * status. Without memory, it writes a prepared 503 that fits PROBLEM_SPACE.
+ * status. If the response has Retry-After, the text ends with the same time. Without
+ * memory, it writes a prepared 503 that fits PROBLEM_SPACE.
  */
 void problem_write(struct response *res, enum status st, struct bytes detail);
 
 /* The same without a document (API v1, HEAD). */
 void problem_write_bare(struct response *res, enum status st);
 
-/* Changes a header that a refusal has: Retry-After, or WWW-Authenticate of a 401. */
+/* Changes Retry-After, if the refusal has it, and the time in its text. Borrows the
+ * number, as a header. */
+void problem_set_retry(struct response *res, const char *seconds);
+
+/* Changes another header that a response has, such as WWW-Authenticate of a 401. */
 void problem_set_header(struct response *res, const char *name, const char *value);
 
 /* {"title": ..., "description": ...}. An absent description is left out. */

@@ -406,14 +406,13 @@ keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,
     if (proof->verdict == NULL)
         st = verdict_find_or_ask(k, token, now_ms, proof);
     if (st == ST_UNAVAILABLE)
-        return reason_give(why, st,
-                           "claimd is checking too many tokens. Try again later");
+        return reason_give(why, st, "claimd is checking too many tokens");
     if (st != ST_OK)
         return st;
     v = proof->verdict;
     if (v->status == ST_UNAVAILABLE)
         return reason_give(why, ST_UNAVAILABLE,
-                           "claimd cannot reach the identity server. Try again later");
+                           "claimd cannot reach the identity server");
     if (v->status == ST_UNAUTHORIZED)
         return reason_give(why, ST_UNAUTHORIZED, "the token is unknown");
     if (v->status == ST_OK && now_ms >= v->expires_ms)

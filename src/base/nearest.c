@@ -1,5 +1,7 @@
 #include "claimd/base/nearest.h"
 
+#include <stdio.h>
+
 /* Longer names are not compared. */
 enum { NAME_MOST = 63 };
 
@@ -78,4 +80,25 @@ nearest_offer(struct nearest *n, const char *known)
         n->found = known;
         n->distance = distance;
     }
+}
+
+const char *
+nearest_of(struct bytes name, const char *const *known, size_t count)
+{
+    struct nearest near = nearest_begin(name);
+
+    for (size_t i = 0; i < count; i++)
+        nearest_offer(&near, known[i]);
+    return near.found == NULL || bytes_equal_str(name, near.found) ? NULL : near.found;
+}
+
+struct nearest_hint
+nearest_hint(struct bytes name, const char *const *known, size_t count)
+{
+    const char *found = nearest_of(name, known, count);
+    struct nearest_hint hint = {.text = ""};
+
+    if (found != NULL)
+        (void)snprintf(hint.text, sizeof(hint.text), " (did you mean \"%s\"?)", found);
+    return hint;
 }

@@ -10,6 +10,7 @@
 #include "client/table.h"
 #include "client/text.h"
 
+#include "claimd/base/plural.h"
 #include "claimd/json/string.h"
 #include "claimd/json/tree.h"
 
@@ -139,8 +140,9 @@ run_purge(const struct command_args *args)
         (void)printf("{\"%s\":%lld}\n", dry ? "would_delete" : "deleted",
                      (long long)total);
     else
-        (void)printf("%lld message%s of %s %s\n", (long long)total, total == 1 ? "" : "s",
-                     queue, dry ? "would be deleted" : "deleted");
+        (void)printf("%lld message%s of %s %s\n", (long long)total,
+                     plural_s((uint64_t)total), queue,
+                     dry ? "would be deleted" : "deleted");
     return COMMAND_GOOD;
 }
 
@@ -334,15 +336,15 @@ print_redriven(const struct redrive_progress *r, bool dry)
         status = table_print(&table);
         (void)putchar('\n');
     }
-    (void)printf("%lld message%s %s, %lld remain", (long long)r->moved,
-                 r->moved == 1 ? "" : "s", dry ? "would move" : "moved",
-                 (long long)r->remaining);
+    (void)printf("%lld message%s %s, %lld remain%s", (long long)r->moved,
+                 plural_s((uint64_t)r->moved), dry ? "would move" : "moved",
+                 (long long)r->remaining, r->remaining == 1 ? "s" : "");
     if (r->without_origin > 0)
         (void)printf(", %lld of them without an origin: name a target with --to",
                      (long long)r->without_origin);
     if (r->key_held > 0)
-        (void)printf(", %lld of them because the target has a message with their key",
-                     (long long)r->key_held);
+        (void)printf(", %lld of them because the target has a message with %s key",
+                     (long long)r->key_held, r->key_held == 1 ? "its" : "their");
     (void)putchar('\n');
     return status;
 }
@@ -400,7 +402,7 @@ redrive_run(struct redrive_progress *r, const struct command_args *args, int64_t
             status = ask(args, args->values[REDRIVE_YES] != NULL,
                          "Move %s%lld message%s of %s to %s?",
                          r->moved < total ? "up to " : "", (long long)total,
-                         total == 1 ? "" : "s", r->queue,
+                         plural_s((uint64_t)total), r->queue,
                          r->to == NULL ? "the queues that they came from" : r->to);
         if (status != COMMAND_GOOD)
             return status;

@@ -8,6 +8,7 @@
 #include "client/command.h"
 #include "client/text.h"
 
+#include "claimd/base/plural.h"
 #include "claimd/base/utf8.h"
 #include "claimd/json/string.h"
 
@@ -193,6 +194,8 @@ check_queues(struct check *k)
         if (!k->found[i] && add_problem(k, LEVEL_UNKNOWN)) {
             utf8_escape(&k->text, bytes_str(k->args->words[i]));
             buf_str(&k->text, ": there is no such queue");
+            utf8_escape(&k->text,
+                        bytes_str(client_queue_hint(k->client, k->args->words[i]).text));
         }
     return true;
 }
@@ -283,12 +286,13 @@ static void
 write_summary(const struct check *k, struct buf *out)
 {
     buf_printf(out, "%lld queue%s, %lld ready, oldest ", (long long)k->queues,
-               k->queues == 1 ? "" : "s", (long long)k->ready);
+               plural_s((uint64_t)k->queues), (long long)k->ready);
     duration_write(out, k->worst[OLDEST]);
-    buf_printf(out, ", %lld dead letter%s", (long long)k->dead, k->dead == 1 ? "" : "s");
+    buf_printf(out, ", %lld dead letter%s", (long long)k->dead,
+               plural_s((uint64_t)k->dead));
     if (k->paused > 0)
         buf_printf(out, ", %lld queue%s paused", (long long)k->paused,
-                   k->paused == 1 ? "" : "s");
+                   plural_s((uint64_t)k->paused));
     if (k->worst[JOURNAL] != NONE)
         buf_printf(out, ", journal %lld%% full", (long long)k->worst[JOURNAL]);
 }

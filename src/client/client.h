@@ -8,6 +8,7 @@
 
 #include "claimd/base/buf.h"
 #include "claimd/base/command.h"
+#include "claimd/base/nearest.h"
 #include "claimd/web/web_client.h"
 
 #include <curl/curl.h>
@@ -125,6 +126,18 @@ int client_send(struct client *c, const struct client_request *request);
 
 /* The same, and prints the error. */
 int client_call(struct client *c, const struct client_request *request);
+
+/*
+ * ' (did you mean "jobs"?)' if there is no such queue, but one of the first 1000 of the
+ * project has a name like it, else "". Sends a request, and keeps the response.
+ */
+struct nearest_hint client_queue_hint(struct client *c, const char *queue);
+
+/*
+ * Prints the error of the response, with a hint if the queue (NULL: none) does not exist.
+ * Returns the status.
+ */
+int client_fails(struct client *c, const char *queue, int status);
 
 /* Prints the warnings of the response. */
 void client_print_warnings(const struct client *c);

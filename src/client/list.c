@@ -37,7 +37,7 @@ list_print(struct list_output *l, const struct client_request *request)
     status = client_read_pages(c, request, l->name, list_add, l);
     buf_str(&l->document, "]}");
     if (status != COMMAND_GOOD)
-        (void)command_fails(status, "%s", c->response.error);
+        (void)client_fails(c, request->parts[0], status);
     else if (l->left == most && l->may_be_gone)
         status = client_check_queue(c, request->parts[0]);
     if (status == COMMAND_GOOD)

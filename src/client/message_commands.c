@@ -425,11 +425,11 @@ run_claim(const struct command_args *args)
     status = claim_waiting(c, &request, wait_s);
     if (status != COMMAND_GOOD)
         return status;
+    if (c->response.status == 204 && c->response.paused)
+        return command_fails(COMMAND_FAILED, "claims of %s are paused", args->words[0]);
     if (c->response.status == 204)
-        return command_fails(COMMAND_FAILED,
-                             c->response.paused ? "claims of %s are paused"
-                                                : "no message of %s is ready",
-                             args->words[0]);
+        return command_fails(COMMAND_FAILED, "no message of %s is ready%s",
+                             args->words[0], client_queue_hint(c, args->words[0]).text);
     id = strrchr(c->response.location, '/');
     id = id == NULL ? "" : id + 1;
     return c->json ? print_claim_json(c, id) : print_claim(c, id);

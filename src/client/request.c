@@ -225,15 +225,79 @@ client_send(struct client *c, const struct client_request *q)
     return read_document(c, q);
 }
 
+/* ------------------------------------------------------------- misspelled queues */
+
+/* The search for the name of a queue. */
+struct queue_search {
+    struct nearest near;
+    char found[NEAREST_HINT_CAP];
+    size_t names;
+    bool exists; /* the queue with exactly this name */
+};
+
+static bool
+search_queue(void *ctx, const json_t *item, struct bytes text)
+{
+    enum { NAMES_MOST = 1000 };
+    struct queue_search *s = ctx;
+    const char *name = json_string_value(json_object_get(item, "name"));
+
+    (void)text;
+    if (name == NULL)
+        return true;
+    s->exists = bytes_equal_str(s->near.name, name);
+    nearest_offer(&s->near, name);
+    if (s->near.found == name) {
+        (void)snprintf(s->found, sizeof(s->found), "%s", name);
+        s->near.found = s->found;
+    }
+    return !s->exists && ++s->names < NAMES_MOST;
+}
+
+struct nearest_hint
+client_queue_hint(struct client *c, const char *queue)
+{
+    const struct client_request request = {.path = "/claimd/queues?limit=1000&sort=name"};
+    struct queue_search s = {.near = nearest_begin(bytes_str(queue))};
+    const struct client_response before = c->response;
+    const char *names[] = {s.found};
+    const bool quiet = c->quiet;
+
+    c->response = (struct client_response){.status = 0};
+    buf_init(&c->response.body, c->mem);
+    c->quiet = true;
+    (void)client_read_pages(c, &request, "queues", search_queue, &s);
+    client_drop_response(c);
+    c->quiet = quiet;
+    c->response = before;
+    return nearest_hint(bytes_str(queue), names,
+                        s.near.found != NULL && !s.exists ? 1 : 0);
+}
+
+int
+client_fails(struct client *c, const char *queue, int status)
+{
+    struct nearest_hint hint = {.text = ""};
+
+    if (queue != NULL && c->response.status == 404)
+        hint = client_queue_hint(c, queue);
+    progress_end(); /* the error takes the place of the bar */
+    return command_fails(status, "%s%s", c->response.error, hint.text);
+}
+
 int
 client_call(struct client *c, const struct client_request *q)
 {
+    static const char *const paths[] = {"/v2/queues/%s", "/claimd/queues/%s"};
     const int status = client_send(c, q);
+    const char *queue = NULL;
 
     if (status == COMMAND_GOOD)
         return status;
-    progress_end(); /* the error takes the place of the bar */
-    return command_fails(status, "%s", c->response.error);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        if (strncmp(q->path, paths[i], strlen(paths[i])) == 0)
+            queue = q->parts[0];
+    return client_fails(c, queue, status);
 }
 
 int
@@ -243,9 +307,8 @@ client_check_queue(struct client *c, const char *queue)
         .path = "/claimd/queues/%s/claims?limit=1", .parts = {queue}, .member = "claims"};
 
     (void)client_send(c, &request);
-    return c->response.status == 404
-               ? command_fails(COMMAND_FAILED, "%s", c->response.error)
-               : COMMAND_GOOD;
+    return c->response.status == 404 ? client_fails(c, queue, COMMAND_FAILED)
+                                     : COMMAND_GOOD;
 }
 
 /* ------------------------------------------------------------------ page by page */

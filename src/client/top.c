@@ -8,6 +8,7 @@
  * between. A server that does not respond delays the keys by REQUEST_MS at most.
  * top_view.h has the requests and the look of the views.
  */
+#include "claimd/base/plural.h"
 #include "client/command.h"
 #include "client/table.h"
 #include "client/top_view.h"
@@ -94,7 +95,7 @@ redrive_queue(struct top *t, const struct top_row *row)
         (void)refresh();
     }
     (void)snprintf(t->notice, sizeof(t->notice), "%lld dead letter%s of %s moved",
-                   (long long)moved, moved == 1 ? "" : "s", name);
+                   (long long)moved, plural_s((uint64_t)moved), name);
 }
 
 /* ------------------------------------------------------------------ keys */

@@ -9,6 +9,7 @@
 #include "client/text.h"
 
 #include "claimd/base/clock.h"
+#include "claimd/base/plural.h"
 #include "claimd/base/utf8.h"
 
 #include <stdio.h>
@@ -234,7 +235,7 @@ draw_list(struct top *t)
     put_head(t, "claimd top");
     if (t->notice[0] == '\0')
         top_put_line(t, 1, A_NORMAL, "%lld queue%s  sort: %s%s%s%s",
-                     (long long)t->model.total, t->model.total == 1 ? "" : "s",
+                     (long long)t->model.total, plural_s((uint64_t)t->model.total),
                      top_sort_name(t->sort),
                      t->filter[0] == '\0' ? "" : "  filter: ", t->filter,
                      t->page[0] == '\0' ? "" : "  (Home: first page)");

@@ -2,6 +2,7 @@
  * claimd verify and claimd backup: check a journal and save its intact records; copy a
  * journal.
  */
+#include "claimd/base/plural.h"
 #include "main/command.h"
 
 #include <errno.h>
@@ -54,20 +55,22 @@ static int
 print_verdict(const struct journal_findings *found)
 {
     if (found->damages > 0) {
-        (void)printf("the journal is damaged in %" PRIu64 " places, %" PRIu64
-                     " records are missing. ",
-                     found->damages, found->lost);
+        (void)printf("the journal is damaged in %" PRIu64 " place%s, %" PRIu64
+                     " record%s %s missing. ",
+                     found->damages, plural_s(found->damages), found->lost,
+                     plural_s(found->lost), plural_are(found->lost));
         if (found->lost_messages > 0)
-            (void)printf("%" PRIu64 " messages of body files are lost. ",
-                         found->lost_messages);
+            (void)printf("%" PRIu64 " message%s of body files %s lost. ",
+                         found->lost_messages, plural_s(found->lost_messages),
+                         plural_are(found->lost_messages));
         (void)printf("Restore a backup. To keep the intact "
                      "records, run 'claimd verify DIR --salvage OUT'.\n");
         return COMMAND_DAMAGED;
     }
-    (void)printf("the journal is good: %" PRIu64 " segments, %" PRIu64
-                 " records, up to LSN %" PRIu64 "%s\n",
-                 found->segments, found->records,
-                 found->next_lsn == 0 ? 0 : found->next_lsn - 1,
+    (void)printf("the journal is good: %" PRIu64 " segment%s, %" PRIu64
+                 " record%s, up to LSN %" PRIu64 "%s\n",
+                 found->segments, plural_s(found->segments), found->records,
+                 plural_s(found->records), found->next_lsn == 0 ? 0 : found->next_lsn - 1,
                  found->torn_bytes == 0 ? ""
                                         : ". A crash left an unfinished frame behind it, "
                                           "which no response acknowledged");
@@ -198,18 +201,18 @@ copy_journal(struct disk *from, struct disk *to, const struct command_args *args
         (void)close(folders.to);
     if (st != ST_OK)
         return command_fails(COMMAND_FAILED, "%s: %s", args->words[0], error);
-    (void)printf("%s has %" PRIu64 " segments up to LSN %" PRIu64 ", %" PRIu64
-                 " linked, %" PRIu64 " bytes copied",
-                 args->words[1], made.segments,
+    (void)printf("%s has %" PRIu64 " segment%s up to LSN %" PRIu64 ", %" PRIu64
+                 " linked, %" PRIu64 " byte%s copied",
+                 args->words[1], made.segments, plural_s(made.segments),
                  made.next_lsn == 0 ? 0 : made.next_lsn - 1, made.linked,
-                 made.copied_bytes);
+                 made.copied_bytes, plural_s(made.copied_bytes));
     if (made.bodies > 0)
-        (void)printf(", %" PRIu64 " body files", made.bodies);
+        (void)printf(", %" PRIu64 " body file%s", made.bodies, plural_s(made.bodies));
     (void)putchar('\n');
     if (made.restarts > 0)
-        (void)printf("The copy started again %u times, because claimd deleted "
+        (void)printf("The copy started again %u time%s, because claimd deleted "
                      "segments or body files during it.\n",
-                     made.restarts);
+                     made.restarts, plural_s(made.restarts));
     return COMMAND_GOOD;
 }
 

@@ -8,6 +8,7 @@
 #include "claimd/api/api.h"
 #include "claimd/auth/keystone.h"
 #include "claimd/auth/policy.h"
+#include "claimd/base/plural.h"
 #include "claimd/notify/guard.h"
 #include "claimd/redis/redis.h"
 #include "main/option.h"
@@ -126,7 +127,7 @@ check_sizes(const struct config *config, struct config_errors *errors)
             (void)snprintf(meant, sizeof(meant), ". Did you mean %lld%s?",
                            (long long)size, size < GIGABYTES_MOST ? "G" : "M");
         config_error(errors, "%s is %lld byte%s (%s). It must be 0 or at least %s%s",
-                     name, (long long)size, size == 1 ? "" : "s",
+                     name, (long long)size, plural_s((uint64_t)size),
                      option_where(config, name).text, least_sizes[i].text, meant);
     }
 }

@@ -3,6 +3,7 @@
 
 #include "claimd/base/clock.h"
 #include "claimd/base/invariant.h"
+#include "claimd/base/plural.h"
 #include "claimd/redis/redis.h"
 
 #include <poll.h>
@@ -517,9 +518,10 @@ check_confirmation(struct attempt *a)
     SOMETIMES_IF(!request->whole, REDIS_UNCONFIRMED);
     SOMETIMES_IF(request->whole, REDIS_TOO_FEW);
     if (request->whole)
-        (void)reason_give(
-            a->why, ST_UNAVAILABLE, "%lld of %u replicas confirmed the change",
-            request->confirmed < 0 ? 0 : request->confirmed, request->replicas);
+        (void)reason_give(a->why, ST_UNAVAILABLE,
+                          "%lld of %u replica%s confirmed the change",
+                          request->confirmed < 0 ? 0 : request->confirmed,
+                          request->replicas, plural_s(request->replicas));
     a->status = ST_UNCONFIRMED;
     return ATTEMPT_FAILED;
 }

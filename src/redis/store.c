@@ -13,6 +13,7 @@
  *            which survives little anyway. Then claimd only logs a warning
  */
 #include "claimd/base/invariant.h"
+#include "claimd/base/plural.h"
 #include "redis/claim_ends.h"
 #include "redis/delivery_ops.h"
 #include "redis/waiting.h"
@@ -307,8 +308,8 @@ check_shard(const struct preflight *p, const redisReply *shard)
     if (count == wanted)
         return check_replicas(p, nodes);
     (void)snprintf(what, sizeof(what),
-                   "the cluster has a primary with %zu replicas, but the URL says %zu",
-                   count, wanted);
+                   "the cluster has a primary with %zu replica%s, but the URL says %zu",
+                   count, plural_s(count), wanted);
     return report_risk(
         p, what,
         count < wanted
@@ -452,8 +453,10 @@ preflight_ping(struct redis_store *s, struct reason *why)
     st = check_primaries(&p, check_health);
     coverage = map_coverage(&s->cluster.map);
     if (st == ST_OK && coverage.slots_without_node > 0)
-        st = reason_give(why, ST_UNAVAILABLE, "%zu slots have no node",
-                         coverage.slots_without_node);
+        st = reason_give(why, ST_UNAVAILABLE, "%zu slot%s %s no node",
+                         coverage.slots_without_node,
+                         plural_s(coverage.slots_without_node),
+                         coverage.slots_without_node == 1 ? "has" : "have");
     if (st != ST_OK) /* there may have been a failover */
         (void)cluster_refresh(p.client, &unused);
     cluster_client_return(p.client);

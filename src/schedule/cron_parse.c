@@ -1,5 +1,6 @@
 /* cron_parse: reads cron expressions, and says of those it refuses what to write. */
 #include "claimd/base/nearest.h"
+#include "claimd/base/plural.h"
 #include "claimd/schedule/cron.h"
 
 #include <stdio.h>
@@ -304,7 +305,7 @@ refuse_count(struct bytes text, size_t count, struct bytes first, struct reason 
     return reason_give(why, ST_BAD_VALUE,
                        "cron expression \"%s\" has %zu field%s. It needs five: minute, "
                        "hour, day of month, month and weekday%s",
-                       received(text).text, count, count == 1 ? "" : "s", remedy);
+                       received(text).text, count, plural_s(count), remedy);
 }
 
 /* Replaces a macro by the expression that it stands for. */

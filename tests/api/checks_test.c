@@ -198,6 +198,8 @@ LIMITED_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict,
     ck_api_body(f, "{'title': 'Wrong UUID value', 'description': 'the header Client-ID "
                    "is 37 characters long. It must be 10 to 36 (min_length_client_id,"
                    " max_length_client_id)'}");
+    ck_header(f, CLIENT, "w", "GET", "/v2/queues", 400, "Wrong UUID value");
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "is 1 character long. It must be 10"));
 }
 
 API_TEST(a_strict_server_says_that_the_client_id_must_be_a_uuid)

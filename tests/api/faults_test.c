@@ -91,9 +91,11 @@ START_TEST(a_refusal_is_like_the_servers_and_nothing_has_happened)
     ck_assert_int_eq(fetch("status=503", "POST", MESSAGES, BODY), 503);
     ck_api_header(&f, "Retry-After", "1");
     ck_api_body(&f, "{'title':'Service temporarily unavailable',"
-                    "'description':'a test injected this fault'}");
+                    "'description':'a test injected this fault. Try again in 1 second'}");
     ck_assert_int_eq(fetch("status=503; retry_after=7", "POST", MESSAGES, BODY), 503);
     ck_api_header(&f, "Retry-After", "7");
+    ck_api_body(&f, "{'title':'Service temporarily unavailable','description':"
+                    "'a test injected this fault. Try again in 7 seconds'}");
     ck_assert_int_eq(fetch("status=429; retry_after=0", "POST", MESSAGES, BODY), 429);
     ck_api_header(&f, "Retry-After", "0");
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_NONE); /* it is a response like others */

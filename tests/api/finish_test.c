@@ -97,6 +97,18 @@ JOBS_TEST(one_step_deletes_releases_dead_letters_posts_and_renews)
     ck_api(f, "GET", api_text(f, "/v2/queues/jobs/claims/%s", h.claim), NULL, 200, NULL);
 }
 
+JOBS_TEST(a_misspelled_member_is_named_with_the_one_that_was_meant)
+{
+    struct held h = hold(f, "a");
+
+    finish(f, &h,
+           api_text(f, "{\"release\":[{\"id\":\"%s\",\"raeson\":\"x\"}]}", h.ids[0]), 400,
+           BB);
+    shows(f, "member \\\"raeson\\\" (did you mean \\\"reason\\\"?)");
+    finish(f, &h, api_text(f, "{\"deletes\":[\"%s\"]}", h.ids[0]), 400, BB);
+    shows(f, "member \\\"deletes\\\" (did you mean \\\"delete\\\"?)");
+}
+
 JOBS_TEST(hrefs_of_posts_lead_to_the_messages)
 {
     struct held h = hold(f, "a");

@@ -140,8 +140,9 @@ ck_refusal(struct api_fixture *f)
     ck_api_header(f, "Retry-After", "1");
     ck_assert_int_eq(f->c.res.status, ST_NO_MEMORY);
     if (api_response_header(&f->c, "Content-Type") != NULL)
-        ck_api_body(f, "{'title': 'Service temporarily unavailable',"
-                       "'description': 'the server is out of memory. Try again later'}");
+        ck_api_body(
+            f, "{'title': 'Service temporarily unavailable',"
+               "'description': 'the server is out of memory. Try again in 1 second'}");
 }
 
 /* Lets the 1st, 2nd, ... allocation of a request fail until it succeeds without. */

@@ -90,6 +90,13 @@ API_TEST(too_large_wins_over_malformed)
            BAD_BODY);
 }
 
+API_TEST(a_maximum_of_one_byte_is_singular)
+{
+    ck_api(f, "PUT", "/v2/queues/one", "{\"_max_messages_post_size\":1}", 201, NULL);
+    ck_api(f, "POST", "/v2/queues/one/messages", "{\"messages\":[]}", 400, BAD_VALUE);
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "is 1 byte (_max_messages_post_size)"));
+}
+
 API_TEST(location_has_no_ids_if_they_do_not_fit)
 {
     char *body;

@@ -72,6 +72,17 @@ API_TEST(a_paused_queue_delivers_nothing)
     ck_assert_ptr_null(api_response_header(&f->c, "Claimd-Paused"));
 }
 
+API_TEST(a_misspelled_member_is_refused_with_the_member_that_was_meant)
+{
+    ck_api(f, "POST", PAUSE, "{\"claim\":true}", 400, "Invalid request body");
+    ck_api_body(
+        f, "{'title': 'Invalid request body', 'description': 'the body has the "
+           "unknown member \\\"claim\\\" (did you mean \\\"claims\\\"?). Allowed are "
+           "claims and posts'}");
+    ck_api(f, "POST", PAUSE, "{\"color\":true}", 400, "Invalid request body");
+    ck_assert_ptr_null(strstr(api_body(&f->c), "did you mean"));
+}
+
 API_TEST(a_claim_of_several_queues_skips_a_paused_one)
 {
     api_post_letters(f, "jobs", "a");

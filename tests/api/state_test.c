@@ -221,7 +221,8 @@ START_TEST(an_error_names_its_place_and_changes_nothing)
          "no end record. It is truncated after record 2"},
         {"{'queue':'q'};{'end':2}", "counts 2 records, but the dump has 1"},
         {"{'end':0};{'queue':'q'}", "line 2: it follows the end record"},
-        {"{'queuess':'q'}", "line 1: it has the unknown member \\\"queuess\\\""},
+        {"{'queuess':'q'}", "line 1: it has the unknown member \\\"queuess\\\" (did you "
+                            "mean \\\"queue\\\"?)"},
         {"{'queue':'q','queue':'r'}", "line 1: it has the member \\\"queue\\\" twice"},
         {"{'queue':'q','topic':'q'}",
          "line 1: it has more than one of queue, topic and schedules"},
@@ -236,8 +237,8 @@ START_TEST(an_error_names_its_place_and_changes_nothing)
         {"{'topic':'a b'}", "line 1: topic: it is \\\"a b\\\". It must be 1 to 64"},
         {"{'queue':'q','metadata':{'_max_claim_count':'x'}}", "line 1: metadata: "},
         {Q "5}", "line 1: message: it must be an object"},
-        {Q "{'body':1,'boby':2}}",
-         "line 1: message: it has the unknown member \\\"boby\\\""},
+        {Q "{'body':1,'boby':2}}", "line 1: message: it has the unknown member "
+                                   "\\\"boby\\\" (did you mean \\\"body\\\"?)"},
         {Q "{'body':1,'claim':'c'}}", "line 1: message.claim: it must be an object"},
         {Q "{'body':1,'claim':{}}}", "line 1: message.claim.id: it is required"},
         {Q "{'body':1,'claim':{'id':''}}}", "line 1: message.claim.id: it is required"},

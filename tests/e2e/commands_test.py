@@ -407,7 +407,7 @@ class Views(CommandCase):
         message, dead = self.failed(self.queue, post=("--unique", "report-2026-11")), self.queue + "-dead"
         self.good("post", self.queue, "new", "--unique", "report-2026-11")
         self.assertEqual(self.good("redrive", dead, "--yes"),
-                         "0 messages moved, 1 remain, 1 of them because the target has a message with their key\n")
+                         "0 messages moved, 1 remains, 1 of them because the target has a message with its key\n")
         self.assertEqual(json.loads(self.good("redrive", dead, "--yes", "--json"))["key_held"], 1)
         self.assertEqual(json.loads(self.good("peek", dead, "--json"))["messages"][0]["id"], message)
 
@@ -598,6 +598,37 @@ class Settings(CommandCase):
         self.assertIn(' a\\u001b="\\u202e" ', self.good("create", self.queue, "b=1", "a\x1b=\u202e"))
         run = self.fails(1, "(a\\u001b=\"\\u202e\")", "create", self.queue, "a\x1b=2")
         self.assertNotIn("\x1b", run.stderr)
+
+
+class Misspelled(CommandCase):
+    """A queue that does not exist, beside one with a name like it."""
+
+    def test_commands_name_the_queue_that_was_meant(self):
+        self.good("post", self.queue, "x")
+        wrong, meant = self.queue + "s", r' \(did you mean "%s"\?\)$' % self.queue
+        for words in (("peek",), ("claims",), ("why", "a"), ("pause",), ("resume",),
+                      ("purge", "--yes"), ("redrive", "--yes"), ("delete", "a"), ("release", "a"),
+                      ("set", "a=1"), ("claim",)):
+            run = self.fails(1, wrong, words[0], wrong, *words[1:])
+            self.assertRegex(run.stderr, meant)
+        run = self.commands.run("check", wrong)
+        self.assertIn('there is no such queue (did you mean "%s"?) |' % self.queue, run.stdout)
+        # Neither without a name like it, nor for a message of a queue that exists.
+        for words in (("peek", "another"), ("claim", "another"), ("why", self.queue, "a")):
+            self.assertNotIn("did you mean", self.fails(1, words[1], *words).stderr)
+        self.claimed()
+        self.assertNotIn("did you mean", self.fails(1, "no message", "claim", self.queue).stderr)
+
+    def test_without_the_right_to_list_queues_there_is_no_hint(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tokens, token = os.path.join(folder, "tokens"), os.path.join(folder, "token")
+            with open(token, "w", encoding="ascii") as file:
+                subprocess.run([CLAIMD, "token", "new", "w", "--role", "worker", "--projects", "p",
+                                "--tokens", tokens], stdout=file, check=True)
+            with Server("--auth", "tokens", "--tokens", tokens) as server:
+                run = Commands(server.url).run("claim", "jobs", "--token-file", token, "--project", "p")
+                self.assertEqual((run.returncode, run.stderr),
+                                 (1, "claimd: no message of jobs is ready\n"))
 
 
 class Check(CommandCase):

@@ -58,6 +58,14 @@ class Connections(Case):
                 client.send(GOOD)
                 self.assertEqual(client.response().status, 200)
 
+    def test_head_of_the_start_page_has_its_length_and_no_body(self):
+        accept = ("Accept: text/html,application/xhtml+xml,*/*;q=0.8",)
+        page = self.server.fetch("GET", "/", headers=accept)
+        head = self.server.fetch("HEAD", "/", headers=accept)
+        self.assertEqual((page.status, head.status, head.body), (200, 200, b""))
+        self.assertEqual(int(head.headers["content-length"]), len(page.body))
+        self.assertEqual(self.server.fetch("HEAD", "/").status, 405)
+
     def test_connection_close_is_respected(self):
         with self.server.connect() as client:
             client.send(request("GET", "/v2/queues", close=True))

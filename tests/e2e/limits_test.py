@@ -217,7 +217,8 @@ class TooMany(unittest.TestCase):
                     self.assertEqual(response.status, 503)
                     self.assertEqual(response.headers["retry-after"], "1")
                     self.assertIn("x-request-id", response.headers)
-                    self.assertIn("title", json.loads(response.body))
+                    self.assertIn("Try again in 1 second.",
+                                  json.loads(response.body)["description"])
                     self.assertTrue(refused.closed())
             clients.pop().close()
             self.wait_for_capacity(server)

@@ -39,6 +39,29 @@ check_head(const struct response *res)
     abort();
 }
 
+/* The text of a refusal with Retry-After ends with the same time (docs/api.md 4.4). */
+static void
+check_retry(const struct response *res)
+{
+    const char *seconds = NULL;
+    char end[64];
+    int len;
+
+    for (size_t i = 0; i < res->header_count; i++)
+        if (strcmp(res->headers[i].name, "Retry-After") == 0)
+            seconds = res->headers[i].value;
+    if (seconds == NULL || res->body.len == 0)
+        return;
+    len = snprintf(end, sizeof(end), ". Try again in %s second%s\"}", seconds,
+                   strcmp(seconds, "1") == 0 ? "" : "s");
+    if ((size_t)len < res->body.len &&
+        memcmp(res->body.data + res->body.len - len, end, (size_t)len) == 0)
+        return;
+    (void)fprintf(stderr, "Retry-After: %s, but %.*s\n", seconds, (int)res->body.len,
+                  res->body.data);
+    abort();
+}
+
 /* The request at the time that it is. */
 static struct request *
 at_now(const struct api_caller *c, struct request *req)
@@ -83,6 +106,7 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
         return 0;
     }
     check_head(&c->res);
+    check_retry(&c->res);
     return c->res.code;
 }
 

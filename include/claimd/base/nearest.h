@@ -27,4 +27,17 @@ struct nearest nearest_begin(struct bytes name);
  */
 void nearest_offer(struct nearest *n, const char *known);
 
+/* The known name that is most like `name`; NULL: none is, or it is the same. */
+const char *nearest_of(struct bytes name, const char *const *known, size_t count);
+
+enum { NEAREST_HINT_CAP = 96 };
+
+struct nearest_hint {
+    char text[NEAREST_HINT_CAP];
+};
+
+/* ' (did you mean "ttl"?)' for the same, or "", as the end of a text. */
+struct nearest_hint
+nearest_hint(struct bytes name, const char *const *known, size_t count);
+
 #endif

@@ -14,50 +14,48 @@
 #define STATUS_LIST(X)                                                                   \
     X(OK, "done")                                                                        \
     /* Resources. */                                                                     \
-    X(NO_MEMORY, "the server is out of memory. Try again later")                         \
-    X(OVER_BUDGET,                                                                       \
-      "the server has reached max_memory. Try again when messages are deleted")          \
-    X(UNAVAILABLE, "the store is unavailable. Try again later")                          \
+    X(NO_MEMORY, "the server is out of memory")                                          \
+    X(OVER_BUDGET, "the server has reached max_memory. Delete messages to make space")   \
+    X(UNAVAILABLE, "the store is unavailable")                                           \
     X(UNCONFIRMED,                                                                       \
       "the outcome is unknown because the store did not confirm the change in time")     \
-    X(FULL, "the disk is full. Try again when messages are deleted")                     \
-    X(JOURNAL_LIMIT, "the journal has reached journal_max_bytes. Try again when "        \
-                     "messages are deleted, or raise journal_max_bytes")                 \
+    X(FULL, "the disk is full. Delete messages to make space")                           \
+    X(JOURNAL_LIMIT, "the journal has reached journal_max_bytes. Delete messages to "    \
+                     "make space, or raise journal_max_bytes")                           \
     X(IO, "a file or socket operation failed")                                           \
     /* The store. */                                                                     \
     X(AGAIN, "a slice of the work is done. Call again for the rest")                     \
     X(WAIT, "there is nothing yet. Call again when the waiter is woken")                 \
     X(NOT_FOUND, "there is no object with this id")                                      \
-    X(CHANGED, "another request changed it at the same time. Try again")                 \
+    X(CHANGED, "another request changed it at the same time")                            \
     X(CLAIMED, "another claim holds the message")                                        \
     X(NOT_CLAIMED, "the claim does not hold this message")                               \
     X(OVER_CAPACITY, "the response does not fit into its buffer")                        \
     X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
     X(TOO_LONG, "the body is longer than this request allows")                           \
     X(NEVER_READY, "the delay of a message is not shorter than its TTL")                 \
-    X(PAUSED, "posts to the queue are paused. Try again later")                          \
+    X(PAUSED, "posts to the queue are paused")                                           \
     X(NOT_SEALED, "the queue accepts only encrypted messages")                           \
     X(SEALED, "the messages are encrypted and not yet decrypted")                        \
     X(NO_KEY, "a message must move to a queue that encrypts its messages, but the "      \
-              "server has no key (encryption_keys). Try again when it has one")          \
+              "server has no key (encryption_keys)")                                     \
     X(DAMAGED, "the message is encrypted, but its stored body is damaged")               \
     X(BEYOND_LOG, "the request is larger than one write to the journal allows")          \
     X(KEY_REUSED, "the Idempotency-Key was sent before with another request. Use a new " \
                   "key for each request")                                                \
-    X(KEY_RUNNING, "the first request with this Idempotency-Key is not done yet. Try "   \
-                   "again later")                                                        \
+    X(KEY_RUNNING, "the first request with this Idempotency-Key is not done yet")        \
     X(KEY_ENDED, "the claim of this Idempotency-Key has ended. Use a new key")           \
-    X(KEYS_FULL, "the project has as many idempotency keys as the server has free "      \
-                 "places (idempotency_keys). Try again later, or send the request "      \
-                 "without Idempotency-Key")                                              \
+    X(KEYS_FULL,                                                                         \
+      "the project has as many idempotency keys as the server has free places "          \
+      "(idempotency_keys). Without Idempotency-Key the request needs none")              \
     X(PROJECT_QUEUES,                                                                    \
       "the project has reached its maximum number of queues (project_max_queues)")       \
     X(PROJECT_MESSAGES, "the project has reached its maximum number of messages "        \
-                        "(project_max_messages). Try again when some are deleted")       \
+                        "(project_max_messages). Delete messages to make space")         \
     X(PROJECT_BYTES, "the messages of the project have reached their maximum size "      \
-                     "(project_max_bytes). Try again when some are deleted")             \
+                     "(project_max_bytes). Delete messages to make space")               \
     X(PROJECT_REQUESTS, "the project has reached its maximum rate of requests "          \
-                        "(project_requests_per_second). Try again after a second")       \
+                        "(project_requests_per_second)")                                 \
     X(PROJECT_CONNECTIONS, "the project has reached its maximum number of connections "  \
                            "(project_max_connections)")                                  \
     X(PROJECT_WAITERS, "the project has reached its maximum number of long-polling "     \

@@ -6,6 +6,7 @@
 #include "api/handlers/handlers.h"
 #include "api/response.h"
 #include "api/wire/message.h"
+#include "claimd/base/plural.h"
 #include "claimd/json/string.h"
 
 #include <inttypes.h>
@@ -86,11 +87,10 @@ text_of_ready(struct context *ctx, const struct explanation *e)
                ? arena_printf(
                      ctx->req->arena,
                      "The next claim moves it to the dead-letter queue %.*s, because "
-                     "it was delivered %" PRIu32 " time%s and _max_claim_count is "
-                     "%" PRId64 ".",
+                     "it was delivered %" PRIu32
+                     " time%s and _max_claim_count is %" PRId64 ".",
                      (int)name.len, name.data, e->message->claim_count,
-                     e->message->claim_count == 1 ? "" : "s",
-                     e->settings->max_claim_count)
+                     plural_s(e->message->claim_count), e->settings->max_claim_count)
                      .data
                : "A claim delivers it after all older ready messages.";
 }

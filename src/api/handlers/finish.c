@@ -20,6 +20,7 @@
 #include "api/response.h"
 #include "api/wire/decode.h"
 #include "api/wire/message.h"
+#include "claimd/base/nearest.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
@@ -146,9 +147,9 @@ read_item(struct decoded_finish *f, size_t which, const struct json_scan_value *
                               "an item of %s is %s. It must be an object with an id",
                               list, json_received(value).text);
     if (bytes_present(seen.unknown))
-        return context_refuse(f->ctx, ST_BAD_BODY,
-                              "an item of %s has the unknown member \"%s\"", list,
-                              received(seen.unknown).text);
+        return context_refuse(
+            f->ctx, ST_BAD_BODY, "an item of %s has the unknown member \"%s\"%s", list,
+            received(seen.unknown).text, nearest_hint(seen.unknown, names, count).text);
     st = read_id(f, list, &m[ID], &out->id);
     if (st == ST_OK)
         st = read_reason(f, list, &m[REASON], &out->reason);

@@ -21,6 +21,7 @@
 #include "api/wait.h"
 #include "api/wire/message.h"
 #include "api/wire/query.h"
+#include "claimd/base/plural.h"
 
 /* ------------------------------------------------------------------ post */
 
@@ -31,9 +32,9 @@ refuse_size(struct context *ctx, int64_t max)
     return context_refuse(
         ctx, ST_TOO_LARGE,
         "the body is %zu bytes long. The maximum for posts to %s %.*s is "
-        "%lld bytes (_max_messages_post_size)",
+        "%lld byte%s (_max_messages_post_size)",
         ctx->req->body.len, context_noun(ctx), (int)ctx->queue.name.len,
-        ctx->queue.name.data, (long long)max);
+        ctx->queue.name.data, (long long)max, plural_s((uint64_t)max));
 }
 
 /* The limit of the queue, or of the server if the queue has none or the version ignores
@@ -93,10 +94,10 @@ post_refuse_delay(struct context *ctx, const struct store_queue *where,
         ctx, ST_NEVER_READY,
         "messages[%zu] would expire before a worker can claim it. Its delay of %lld "
         "second%s%s is not shorter than its TTL of %lld second%s%s",
-        i, (long long)life.delay_s, life.delay_s == 1 ? "" : "s",
+        i, (long long)life.delay_s, plural_s((uint64_t)life.delay_s),
         origin_of(draft->delay_s, set.message_delay_s, " (_default_message_delay)",
                   " (default_message_delay)"),
-        (long long)life.ttl_s, life.ttl_s == 1 ? "" : "s",
+        (long long)life.ttl_s, plural_s((uint64_t)life.ttl_s),
         origin_of(draft->ttl_s, set.message_ttl_s, " (_default_message_ttl)",
                   " (default_message_ttl)"));
 }

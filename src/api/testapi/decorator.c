@@ -150,7 +150,7 @@ fault_post(struct context *ctx, enum status st)
     case FAULT_STATUS:
         text = arena_printf(ctx->req->arena, "%" PRId64, fault->retry_after_s);
         if (fault->retry_after_s >= 0 && bytes_present(text))
-            problem_set_header(ctx->res, "Retry-After", text.data);
+            problem_set_retry(ctx->res, text.data);
         break;
     case FAULT_END_CLAIM:
         if (st == ST_OK)

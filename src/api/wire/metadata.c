@@ -2,6 +2,7 @@
 #include "api/caller.h"
 #include "api/wire/decode.h"
 #include "api/wire/subscription.h"
+#include "claimd/base/plural.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 #include "claimd/json/tree.h"
@@ -183,8 +184,8 @@ metadata_check_lifetime(const struct store_settings *set, const struct api_limit
         "messages would expire before a worker can claim them. The delay of "
         "%lld second%s (%sdefault_message_delay) is not shorter than the TTL "
         "of %lld second%s (%sdefault_message_ttl)",
-        (long long)life.delay_s, life.delay_s == 1 ? "" : "s", own_delay ? "_" : "",
-        (long long)life.ttl_s, life.ttl_s == 1 ? "" : "s", own_ttl ? "_" : "");
+        (long long)life.delay_s, plural_s((uint64_t)life.delay_s), own_delay ? "_" : "",
+        (long long)life.ttl_s, plural_s((uint64_t)life.ttl_s), own_ttl ? "_" : "");
 }
 
 /* ------------------------------------------------------------------ trees */

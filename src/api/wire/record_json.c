@@ -4,6 +4,7 @@
 #include "api/wire/message.h"
 #include "api/wire/metadata.h"
 #include "api/wire/subscription.h"
+#include "claimd/base/nearest.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 #include "claimd/schedule/definition.h"
@@ -315,8 +316,9 @@ read_object(struct record_reader *r, const char *of, struct bytes text,
     if (json_members_read(text, names, count, values, &seen) != ST_OK)
         return refuse_member(r, of, NULL, "it must be an object");
     if (bytes_present(seen.unknown))
-        return refuse_member(r, of, NULL, "it has the unknown member \"%s\"",
-                             received(seen.unknown).text);
+        return refuse_member(r, of, NULL, "it has the unknown member \"%s\"%s",
+                             received(seen.unknown).text,
+                             nearest_hint(seen.unknown, names, count).text);
     if (seen.twice != NULL)
         return refuse_member(r, of, NULL, "it has the member \"%s\" twice", seen.twice);
     for (size_t i = 0; st == ST_OK && i < count; i++)

@@ -53,12 +53,8 @@ void
 warning_add_unknown(struct warnings *w, struct arena *arena, const char *kind,
                     struct bytes name, const char *const *known, size_t count)
 {
-    struct nearest near = nearest_begin(name);
-    const char *found;
+    const char *found = nearest_of(name, known, count);
 
-    for (size_t i = 0; i < count; i++)
-        nearest_offer(&near, known[i]);
-    found = near.distance > 0 ? near.found : NULL;
     warning_add(w, arena, "the %s \"%s\" has no effect here%s%s%s", kind,
                 received(name).text, found == NULL ? "" : ". Did you mean \"",
                 found == NULL ? "" : found, found == NULL ? "" : "\"?");

@@ -270,14 +270,15 @@ static const struct refusal_row rows[REFUSAL_COUNT] = {
     [REFUSAL_BUSY] = {503, "Service Unavailable", "1",
                       DOCUMENT("Service temporarily unavailable",
                                "The server has reached its maximum number of "
-                               "connections. Try again later.")},
+                               "connections. Try again in 1 second.")},
     [REFUSAL_NO_MEMORY] = {503, "Service Unavailable", "5",
-                           DOCUMENT("Service temporarily unavailable",
-                                    "The server is out of memory. Try again later.")},
+                           DOCUMENT(
+                               "Service temporarily unavailable",
+                               "The server is out of memory. Try again in 5 seconds.")},
     [REFUSAL_OVERDUE] = {503, "Service Unavailable", "5",
                          DOCUMENT("Service temporarily unavailable",
                                   "The server has too many long-running requests. This "
-                                  "request had no effect. Try again later.")},
+                                  "request had no effect. Try again in 5 seconds.")},
     [REFUSAL_SLOW] = {408, "Request Timeout", NULL,
                       DOCUMENT("Request timeout",
                                "The request was incomplete when its time limit ended.")},

@@ -1,5 +1,6 @@
 /* claimd run: starts servers for tests, and a command that uses them. */
 #include "claimd/base/clock.h"
+#include "claimd/base/plural.h"
 #include "claimd/json/tree.h"
 #include "main/command.h"
 #include "main/daemon.h"
@@ -155,7 +156,7 @@ write_leak(struct leak_report *r, const json_t *leak)
             config_error(&to,
                          "leaked: claim %s of %lld message%s in %s, neither finished nor "
                          "released, claimed by %s at %s%s",
-                         claim, (long long)messages, messages == 1 ? "" : "s", where,
+                         claim, (long long)messages, plural_s((uint64_t)messages), where,
                          client, at, r->of);
     } else if (strcmp(kind, "unread") == 0 && id != NULL) {
         if (r->unread++ < LEAK_REPORT_LINES)
@@ -218,12 +219,6 @@ leak_report_count(const struct leak_report *r)
     return r->claims + r->unread + r->dead_letters;
 }
 
-static const char *
-plural(size_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 void
 leak_report_write_sum(const struct leak_report *r)
 {
@@ -233,8 +228,8 @@ leak_report_write_sum(const struct leak_report *r)
     if (all > 0)
         config_error(
             &to, "%zu leak%s: %zu claim%s, %zu message%s never read, %zu dead letter%s",
-            all, plural(all), r->claims, plural(r->claims), r->unread, plural(r->unread),
-            r->dead_letters, plural(r->dead_letters));
+            all, plural_s(all), r->claims, plural_s(r->claims), r->unread,
+            plural_s(r->unread), r->dead_letters, plural_s(r->dead_letters));
 }
 
 /* Requests all leaks of the server of `c`, page by page. False: it did not report

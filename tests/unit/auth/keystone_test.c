@@ -100,7 +100,7 @@ verifications(void)
 }
 
 #define NO_TOKEN "UNAUTHORIZED: the token is unknown"
-#define AWAY     "UNAVAILABLE: claimd cannot reach the identity server. Try again later"
+#define AWAY     "UNAVAILABLE: claimd cannot reach the identity server"
 
 TEST_CASE("what is known", .setup = setup, .teardown = teardown);
 
@@ -565,7 +565,7 @@ START_TEST(beyond_the_limit_of_callers_that_wait_one_more_is_unavailable)
 START_TEST(an_unknown_token_outside_of_a_fiber_is_unavailable)
 {
     ck_assert_str_eq(verify("member@p", start_ms),
-                     "UNAVAILABLE: claimd is checking too many tokens. Try again later");
+                     "UNAVAILABLE: claimd is checking too many tokens");
     ck_assert_uint_eq(verifications(), 0);
 }
 

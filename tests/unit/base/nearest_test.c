@@ -33,6 +33,20 @@ START_TEST(a_misspelled_name_is_like_the_right_one)
     ck_assert_str_eq(find("mesages"), "messages");
 }
 
+START_TEST(a_hint_names_another_name_only)
+{
+    static const char *const known[] = {"ttl", "delay"};
+
+    ck_assert_str_eq(nearest_of(bytes_str("tll"), known, 2), "ttl");
+    ck_assert_str_eq(nearest_of(bytes_str("TTL"), known, 2), "ttl");
+    ck_assert_ptr_null(nearest_of(bytes_str("ttl"), known, 2));
+    ck_assert_ptr_null(nearest_of(bytes_str("color"), known, 2));
+    ck_assert_str_eq(nearest_hint(bytes_str("deley"), known, 2).text,
+                     " (did you mean \"delay\"?)");
+    ck_assert_str_eq(nearest_hint(bytes_str("delay"), known, 2).text, "");
+    ck_assert_str_eq(nearest_hint(bytes_str("deley"), known, 0).text, "");
+}
+
 START_TEST(another_name_is_like_none)
 {
     char longest[100];
