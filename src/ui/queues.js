@@ -66,6 +66,7 @@ function deadCell(cell, row) {
 function pausedBadge(badge, row) {
   const what = pausedText(row.paused);
   badge.hidden = !what;
+  badge.title = `Paused: ${what}`;
   say(badge, what === 'claims' ? 'paused' : `${what} paused`);
 }
 

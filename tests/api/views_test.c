@@ -364,6 +364,8 @@ API_TEST_WITH(a_snapshot_of_a_project_shows_no_other_project, api_fixture_open_a
                "\"total\":1,\"matching\":1,\"totals\":{\"ready\":1,\"delayed\":0,"
                "\"claimed\":0,\"dead_letters\":0}"));
     ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"complete\":true"));
+    ck_assert_str_eq(api_pick(f, "notices.0.queues.0.name"), "a");
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"count\":1,\"messages\":1,"));
     ck_api(f, "GET", "/claimd/queues?offset=0&q=none", NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"total\":1,\"matching\":0,"));
 }
