@@ -27,12 +27,15 @@ struct served {
     struct route_resources resources; /* owned */
 };
 
+struct alerts;
+
 struct api {
     const struct api_steps *steps;
     struct api_config config;           /* `condition` is not NULL */
     struct quotas *quotas;              /* owned */
     struct running_keys *keys;          /* owned */
     struct snapshots *snapshots;        /* owned */
+    struct alerts *alerts;              /* owned; NULL: there is no history of queues */
     struct served served[VERSIONS_MAX]; /* newest first */
     size_t count;
     struct served root; /* "/" */

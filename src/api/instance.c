@@ -5,6 +5,7 @@
  *
  * Read dispatch.c next.
  */
+#include "api/alerts.h"
 #include "api/context.h"
 #include "api/key.h"
 #include "api/quota.h"
@@ -71,6 +72,8 @@ api_new(const struct api_config *config, struct api **out)
         st = running_keys_new(api->config.mem, &api->keys);
     if (st == ST_OK)
         st = snapshots_new(api->config.mem, config->sampler, &api->snapshots);
+    if (st == ST_OK && config->sampler != NULL)
+        st = alerts_new(api->config.mem, &api->alerts);
     if (st == ST_OK) {
         quotas_set(api->quotas, &config->project_limits);
         st = enable_versions(api);
@@ -94,6 +97,7 @@ api_free(struct api *api)
     quotas_free(api->quotas);
     running_keys_free(api->keys);
     snapshots_free(api->snapshots);
+    alerts_free(api->alerts);
     mem_free(api->config.mem, api);
 }
 
@@ -108,6 +112,18 @@ api_connection_closed(const struct api *api, struct api_connection *connection)
 {
     (void)api; /* the connection has its tenant */
     quotas_disconnect(connection);
+}
+
+void
+api_look(const struct api *api, int64_t now_ms)
+{
+    struct context ctx = {.api = api,
+                          .config = &api->config,
+                          .limits = &api->config.limits,
+                          .store = api->config.store,
+                          .op = {.now_ms = now_ms}};
+
+    alerts_look(api->alerts, &ctx);
 }
 
 enum status

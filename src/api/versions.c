@@ -211,6 +211,8 @@ static const struct route routes_claimd[] = {
           "showPermissions"),
     ROUTE("/claimd/queues", GET, handle_queue_survey, QUEUES_GET_ALL,
           ROUTE_ANY_PROJECT | ROUTE_LIVE, "surveyQueues"),
+    ROUTE("/claimd/alerts", GET, handle_alert_list, QUEUES_GET_ALL,
+          ROUTE_ANY_PROJECT | ROUTE_LIVE, "listAlerts"),
     ROUTE("/claimd/queues/{queue}/messages", GET, handle_message_search, MESSAGES_GET_ALL,
           0, "searchMessages"),
     ROUTE("/claimd/queues/{queue}/messages/{id}", GET, handle_message_explain,

@@ -382,6 +382,14 @@ notify_clock_moved(void *ctx)
     server_wake(d->server);
 }
 
+static void
+look_for_alerts(void *arg, int64_t now_ms)
+{
+    const struct daemon *d = arg;
+
+    api_look(d->api, now_ms);
+}
+
 static enum status
 open_parts(struct daemon *d, struct config_errors *errors)
 {
@@ -433,6 +441,7 @@ open_parts(struct daemon *d, struct config_errors *errors)
     metrics_add(&d->metrics, &d->process.source);
     d->seal_metrics.write = write_seal_metrics;
     metrics_add(&d->metrics, &d->seal_metrics);
+    sampler_each_minute(d->sampler, look_for_alerts, d);
     if (d->testapi != NULL)
         testapi_attach(d->testapi, d->store, d->sampler, notify_clock_moved, d);
     return scheduler_start(d->scheduler);

@@ -2,6 +2,7 @@
 
 #include "claimd/json/string.h"
 
+#include <math.h>
 #include <stdio.h>
 
 const char *
@@ -16,6 +17,12 @@ void
 exposition_begin(struct exposition *x, struct buf *out, enum exposition_format format)
 {
     *x = (struct exposition){.out = out, .format = format};
+}
+
+void
+exposition_collect(struct exposition *x, exposition_take *take, void *arg)
+{
+    *x = (struct exposition){.take = take, .take_arg = arg};
 }
 
 /* By kind of family: the ends of the names of samples, and the names of types. */
@@ -42,6 +49,8 @@ exposition_family(struct exposition *x, const struct family *family)
     const bool open = x->format == EXPOSITION_OPENMETRICS;
 
     x->family = family;
+    if (x->take != NULL)
+        return;
     write_head(x, "HELP", family->help);
     write_head(x, "TYPE",
                open && family->kind == FAMILY_INFO ? "info"
@@ -137,10 +146,33 @@ write_number(struct exposition *x, uint64_t value)
     buf_byte(x->out, '\n');
 }
 
+static double
+scaled(uint64_t value, unsigned digits)
+{
+    double unit = 1;
+
+    for (unsigned i = 0; i < digits; i++)
+        unit *= 10;
+    return (double)value / unit;
+}
+
+static void
+give(struct exposition *x, const struct label *labels, size_t count, double bound,
+     double value)
+{
+    const struct exposition_sample sample = {x->family, labels, count, bound, value};
+
+    x->take(x->take_arg, &sample);
+}
+
 void
 exposition_sample(struct exposition *x, const struct label *labels, size_t count,
                   uint64_t value)
 {
+    if (x->take != NULL) {
+        give(x, labels, count, 0, (double)value);
+        return;
+    }
     write_name(x, suffixes[x->family->kind], labels, count, NULL);
     write_number(x, value);
 }
@@ -151,6 +183,10 @@ exposition_decimal(struct exposition *x, const struct label *labels, size_t coun
 {
     char text[NUMBER_CAP];
 
+    if (x->take != NULL) {
+        give(x, labels, count, 0, scaled(value, digits));
+        return;
+    }
     write_name(x, suffixes[x->family->kind], labels, count, NULL);
     buf_str(x->out, decimal(text, value, digits));
     buf_byte(x->out, '\n');
@@ -166,10 +202,18 @@ exposition_buckets(struct exposition *x, const struct label *labels, size_t coun
 
     for (size_t i = 0; i <= bounds->count; i++) {
         total += counter_read(&buckets->counts[i]);
+        if (x->take != NULL) {
+            give(x, labels, count,
+                 i == bounds->count ? INFINITY : scaled(bounds->at[i], digits),
+                 (double)total);
+            continue;
+        }
         write_name(x, "_bucket", labels, count,
                    i == bounds->count ? "+Inf" : decimal(text, bounds->at[i], digits));
         write_number(x, total);
     }
+    if (x->take != NULL)
+        return;
     write_name(x, "_sum", labels, count, NULL);
     buf_str(x->out, decimal(text, counter_read(&buckets->sum), digits));
     buf_byte(x->out, '\n');
@@ -194,7 +238,7 @@ metric_write(struct exposition *x, enum family_kind kind, const char *name,
 void
 exposition_end(struct exposition *x)
 {
-    if (x->format == EXPOSITION_OPENMETRICS)
+    if (x->take == NULL && x->format == EXPOSITION_OPENMETRICS)
         buf_str(x->out, "# EOF\n");
 }
 

@@ -14,17 +14,18 @@ enum {
     MINUTE = 12, /* samples */
     UNSEEN_MOST =
         12, /* samples after which a queue that Redis does not show is forgotten */
-    LOG_MS = 60000
+    MINUTE_MS = 60000
 };
 
 /* A sample without its time, which all queues share. All zero: nothing happened in an
  * empty queue. */
 struct history_record {
-    uint32_t missing; /* 1: there is no sample */
+    uint16_t missing; /* 1: there is no sample */
+    uint16_t paused;  /* 1: claims are */
     uint32_t ready, delayed, claimed;
     uint32_t ready_age, claim_age; /* seconds + 1; 0: none */
     uint32_t counts[STORE_QUEUE_COUNTERS];
-    uint32_t expired;
+    uint32_t expired, unread, letters_expired;
 };
 
 struct sampled_counters {
@@ -58,6 +59,9 @@ struct sampler {
     struct list all;
     uint64_t count; /* of samples taken */
     int64_t times[SAMPLER_SAMPLES];
+    void (*minute_call)(void *arg, int64_t now_ms); /* NULL: none */
+    void *minute_arg;
+    int64_t minute_ms; /* when it is called again */
     pthread_cond_t stop;
     bool started, stopping;
     pthread_t thread;
@@ -200,7 +204,8 @@ static void
 sample_queue(struct sampler *s, const struct store_queue_metrics *m)
 {
     const struct store_queue where = store_queue_metrics_address(m);
-    struct history_record r = {.ready = narrow(m->here.ready),
+    struct history_record r = {.paused = (m->paused & STORE_PAUSE_CLAIMS) != 0,
+                               .ready = narrow(m->here.ready),
                                .delayed = narrow(m->here.delayed),
                                .claimed = narrow(m->here.claimed),
                                .ready_age = narrow_age(m->has_oldest, m->age_ms),
@@ -223,6 +228,9 @@ sample_queue(struct sampler *s, const struct store_queue_metrics *m)
         for (size_t i = 0; i < STORE_QUEUE_COUNTERS; i++)
             r.counts[i] = narrow(growth(q->last.counts[i], now.counts[i]));
         r.expired = narrow(growth(q->last.expired.messages, now.expired.messages));
+        r.unread = narrow(growth(q->last.expired.unread, now.expired.unread));
+        r.letters_expired =
+            narrow(growth(q->last.expired.dead_letters, now.expired.dead_letters));
         q->last = now;
         q->seen = s->count;
         series_put(s, q, s->count, &r);
@@ -309,6 +317,36 @@ log_all(struct sampler *s, struct store_op *op)
 /* ------------------------------------------------------------------ ticking */
 
 void
+sampler_each_minute(struct sampler *s, void (*call)(void *arg, int64_t now_ms), void *arg)
+{
+    lock_acquire(&s->lock);
+    s->minute_call = call;
+    s->minute_arg = arg;
+    lock_release(&s->lock);
+}
+
+static void
+call_each_minute(struct sampler *s, int64_t now_ms)
+{
+    void (*call)(void *, int64_t) = NULL;
+    void *arg;
+
+    lock_acquire(&s->lock);
+    if (s->minute_call != NULL &&
+        (now_ms >= s->minute_ms || now_ms < s->minute_ms - 2 * MINUTE_MS)) {
+        call = s->minute_call;
+        /* Whole minutes, unless the clock was set. */
+        s->minute_ms += MINUTE_MS;
+        if (s->minute_ms <= now_ms || s->minute_ms > now_ms + MINUTE_MS)
+            s->minute_ms = now_ms + MINUTE_MS;
+    }
+    arg = s->minute_arg;
+    lock_release(&s->lock);
+    if (call != NULL)
+        call(arg, now_ms);
+}
+
+void
 sampler_tick(struct sampler *s)
 {
     struct store_op op = {.now_ms = clock_now_ms(s->config.clock)};
@@ -329,8 +367,9 @@ sampler_tick(struct sampler *s)
                  op.now_ms + SAMPLER_INTERVAL_MS - late_ms % SAMPLER_INTERVAL_MS);
     if (op.now_ms >= s->log_ms) {
         log_all(s, &op);
-        s->log_ms = op.now_ms + LOG_MS - late_ms % SAMPLER_INTERVAL_MS;
+        s->log_ms = op.now_ms + MINUTE_MS - late_ms % SAMPLER_INTERVAL_MS;
     }
+    call_each_minute(s, op.now_ms);
     atomic_store(&s->ticking, false);
 }
 
@@ -375,7 +414,10 @@ sample_fill(const struct history_record *r, int64_t at_ms, struct store_sample *
                                  .claimed = r->claimed,
                                  .oldest_ready_s = r->ready_age - 1,
                                  .oldest_claim_s = r->claim_age - 1,
-                                 .expired = r->expired};
+                                 .expired = r->expired,
+                                 .paused = r->paused != 0,
+                                 .unread = r->unread,
+                                 .letters_expired = r->letters_expired};
     memcpy(out->counts, r->counts, sizeof(out->counts));
 }
 
@@ -445,7 +487,8 @@ sampler_open(const struct sampler_config *config, struct sampler **out)
     if (s == NULL)
         return ST_NO_MEMORY;
     s->config = *config;
-    s->log_ms = clock_now_ms(config->clock) + LOG_MS;
+    s->minute_ms = clock_now_ms(config->clock);
+    s->log_ms = s->minute_ms + MINUTE_MS;
     atomic_init(&s->next_ms, clock_now_ms(config->clock));
     s->key = (struct hash_key){(uint64_t)(uintptr_t)s, (uint64_t)s->log_ms};
     lock_init(&s->lock);

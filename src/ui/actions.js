@@ -1,7 +1,7 @@
 // What people can do to queues and messages. Each action asks first and names what goes.
 import {schedulePath, send, v2, view, withQuery} from './api.js';
-import {byId, confirm, errorText, h, text, toast} from './dom.js';
-import {plural} from './format.js';
+import {byId, confirm, errorText, h, text, toast, workerNode} from './dom.js';
+import {count, plural} from './format.js';
 
 const IDS_PER_DELETE = 20;
 
@@ -66,8 +66,8 @@ export async function purge(project, queue, row) {
   const total = row.ready + row.delayed + row.claimed;
   const yes = await confirm({title: 'Purge the queue?', ok: `Delete ${plural(total, 'message')}`,
     content: [h('p', {}, `This deletes all ${plural(total, 'message')} of the queue `,
-      ...queueName(project, queue), `: ${row.ready} ready, ${row.delayed} delayed and ` +
-      `${row.claimed} that workers hold. Their claims end.`), 'You cannot undo this.']});
+      ...queueName(project, queue), `: ${count(row.ready)} ready, ${count(row.delayed)} delayed and ` +
+      `${count(row.claimed)} that workers hold. Their claims end.`), 'You cannot undo this.']});
   if (!yes)
     return '';
   await send('POST', v2(queue, '/purge'), project, {resource_types: ['messages']});
@@ -99,10 +99,11 @@ export async function pause(project, queue, paused) {
 export async function release(project, queue, claim) {
   const yes = await confirm({title: 'Release the claim?', ok: 'Release',
     content: [h('p', {}, `This ends the claim ${claim.number} of the queue `,
-      ...queueName(project, queue), '. ', claim.messages ? plural(claim.messages, 'message')
-        : 'Its messages', ' become ready at once for other workers.'),
-    h('p', {}, 'The client ', claim.client ? strong(claim.client) : 'that holds it',
-      ' may still work on them. If so, the work is done twice.')]});
+      ...queueName(project, queue), '. ', claim.messages === 1 ? 'Its message becomes'
+        : claim.messages ? `Its ${count(claim.messages)} messages become` : 'Its messages become',
+      ' ready at once for other workers.'),
+    h('p', {}, 'The worker ', h('strong', {}, workerNode(claim) || 'that holds it'),
+      ' may go on. If so, the work is done twice.')]});
   if (!yes)
     return '';
   await send('DELETE', v2(queue, `/claims/${encodeURIComponent(claim.id)}`), project);

@@ -7,7 +7,9 @@ const LONGEST_WAIT_MS = 10000;
 
 const CLIENT_ID = randomUuid();
 
-// The token is in no storage: it is gone when the page is closed.
+const STORED = 'claimd-token';
+
+// The token is in no storage, unless the user wants that for the tab.
 let token = '';
 let streamsAgainAt = 0;
 const running = new Set();
@@ -34,8 +36,25 @@ function randomUuid() {
   return hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5');
 }
 
-export function setToken(value) {
+// keep: over a reload, in this tab.
+export function setToken(value, keep = false) {
   token = value;
+  try {
+    if (keep && token)
+      sessionStorage.setItem(STORED, token);
+    else
+      sessionStorage.removeItem(STORED);
+  } catch {
+    // Without storage, a reload asks again.
+  }
+}
+
+export function restoreToken() {
+  try {
+    token = sessionStorage.getItem(STORED) || '';
+  } catch {
+    token = '';
+  }
 }
 
 export function hasToken() {
@@ -171,9 +190,9 @@ function sleep(ms, signal) {
 function reportConnection() {
   const states = [...running].map((live) => live.state);
   const all = states.includes('down') ? 'disconnected, retrying'
-    : states.includes('polling') ? 'polling'
+    : states.includes('polling') ? 'updating every few seconds'
     : states.includes('live') ? 'live'
-    : states.includes('timed') && !states.includes('new') ? 'polling' : '';
+    : states.includes('timed') && !states.includes('new') ? 'updating every few seconds' : '';
   if (all)
     hooks.connection(all);
 }

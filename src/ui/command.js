@@ -26,7 +26,7 @@ export function postCommand(project, queue) {
   return command(project, ["curl -d 'hello'",
     hasToken() ? '-H "X-Auth-Token: $TOKEN"' : [],
     needsProject(project) ? `-H ${quoted(`X-Project-ID: ${project}`)}` : [],
-    quoted(address(`claimd/raw/${encodeURIComponent(queue)}`))]);
+    quoted(address(`claimd/queues/${encodeURIComponent(queue)}/raw`))]);
 }
 
 export function workCommand(project, queue) {

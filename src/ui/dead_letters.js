@@ -1,7 +1,10 @@
 // Dead letters: why they failed, and what to do with them.
 import {deleteMany, inPieces, queueName, redrive} from './actions.js';
 import {ApiError, getJson, Live, may, send, v2, view, withQuery} from './api.js';
-import {act, confirm, errorText, h, lead, say, section, Table, text, toast, update} from './dom.js';
+import {
+  act, confirm, errorText, freshness, h, lead, lineText, linesText, say, section, Table, text, toast,
+  update, workerNode,
+} from './dom.js';
 import {clock, count, NONE, plural} from './format.js';
 import {idLink, idParts, MessageList} from './messages.js';
 import {crumbs, followRow} from './queue.js';
@@ -16,13 +19,16 @@ const stepFor = (total) => Math.min(IDS_PER_REDRIVE, Math.max(1, Math.ceil(total
 
 // ---------------------------------------------------------------- groups
 
-function reasonNode(reason) {
-  return reason === null ? h('em', {}, 'no reason given') : text(reason);
+function reasonNode(reason, show = lineText) {
+  return reason === null ? h('em', {}, 'no reason given') : show(reason);
 }
 
-function workerNode(g) {
+// The end of a Client-ID says more than its beginning.
+function lastWorker(g) {
   if (g.several_clients)
     return h('em', {}, 'several');
+  if (g.worker || g.address)
+    return workerNode(g);
   return g.client === null ? NONE : h('span', {class: 'cut', title: g.client}, idParts(g.client));
 }
 
@@ -33,8 +39,8 @@ function groupColumns(project, queue, choose) {
     {name: 'count', title: 'Letters', cls: 'number', text: (g) => count(g.count)},
     {name: 'origin', title: 'From queue', node: (g) => g.origin === null ? NONE
       : h('a', {href: queueHref(project, g.origin)}, text(g.origin))},
-    {name: 'worker', title: 'Worker', cls: 'medium', hint: 'The Client-ID of the last failure',
-      update: (cell, g) => update(cell, workerNode(g))},
+    {name: 'worker', title: 'Worker', cls: 'medium', hint: 'The worker of the last failure',
+      update: (cell, g) => update(cell, lastWorker(g))},
     {name: 'oldest', title: 'Oldest', cls: 'medium', text: (g) => clock(Date.parse(g.oldest_at))},
     {name: 'example', title: 'Example', cls: 'medium', update: (cell, g) => update(cell,
       idLink(project, queue, g.example))},
@@ -75,7 +81,11 @@ class Groups {
       h('p', {class: 'buttons'}, this.more, this.note));
     this.live = new Live(this.path, {project, every: GROUPS_EVERY_MS,
       onData: (data) => this.#show(data),
-      onError: (error) => update(this.note, errorText(error))}).start();
+      // The view says that the queue or the server is gone.
+      onError: (error) => {
+        if (error.status && error.status !== 404 && error.status < 502)
+          update(this.note, errorText(error));
+      }}).start();
   }
 
   close() {
@@ -194,8 +204,8 @@ async function confirmRedrive({project, queue}, dry, ids, to) {
       targetList(dry.by_target),
       further ? `and then up to ${plural(further, 'further letter')}. Those that a worker holds ` +
         'stay.' : '',
-      left ? `${plural(left, 'letter')} stay. They are not ready, have no origin, or the target ` +
-        'has a message with their key.' : '',
+      left ? `${plural(left, 'letter stays', 'letters stay')}: not ready, without an origin, or the ` +
+        'target has a message with the same key.' : '',
       'They go to the end of their queue, and their age and attempts count from 0. If the cause ' +
       'of the failure is not fixed, they come back here.']});
 }
@@ -307,7 +317,7 @@ function lettersSection(context) {
   }, empty: 'No message matches.'});
   selection.redraw = () => list.table.draw();
   const target = h('input', {id: 'redrive-to', autocomplete: 'off', spellcheck: 'false',
-    placeholder: 'queue of origin'});
+    placeholder: 'their queue of origin'});
   const to = () => target.value.trim() ? {to: {queue: target.value.trim()}} : {};
   // One action at a time: all of them share the mark of being busy.
   const add = (id, kind, permission, run) => h('button', {id, type: 'button', class: kind,
@@ -344,8 +354,9 @@ function lettersSection(context) {
   };
   label();
   tools.append(h('p', {class: 'buttons'}, h('label', {class: 'check'},
-    selection.all, 'Select all shown'), some[0], every[0], some[1], every[1],
-  h('label', {class: 'check', hidden: !may('messages:redrive')}, 'Put back to', target)));
+    selection.all, 'Select all shown'), some[0], every[0],
+  h('label', {class: 'check', hidden: !may('messages:redrive')}, 'to', target),
+  h('span', {class: 'apart'}, some[1], every[1])));
   return {list, label, elements: [tools, work.element, list.element]};
 }
 
@@ -354,10 +365,12 @@ export function deadLettersView({main, params: {project, queue}, query, setQuery
   const context = {project, queue, filter: {}, total: 0};
   const chosen = h('p', {class: 'note'});
   const problem = h('p', {class: 'error', role: 'alert'});
+  const content = h('div', {class: 'sections', hidden: true});
+  const fresh = freshness(main);
   main.append(crumbs(project, ' / ', h('a', {href: queueHref(project, queue)}, text(queue))),
     h('h1', {}, 'Dead letters in ', text(queue)),
     lead('Messages on which workers failed. See the reasons, fix the cause, then put the ' +
-      'messages back to the queue from which they came, or delete them.'), problem);
+      'messages back to the queue from which they came, or delete them.'), problem, fresh.note, content);
   if (!may('messages:get_all')) {
     say(problem, 'You may not see messages (messages:get_all).');
     return {close() {}};
@@ -367,7 +380,7 @@ export function deadLettersView({main, params: {project, queue}, query, setQuery
     context.acted = false;
     context.filter = group ? {reason: group.reason ?? '',
       ...(group.origin && {origin: group.origin})} : {};
-    chosen.replaceChildren(...(group ? ['With the reason: ', reasonNode(group.reason), ' ',
+    chosen.replaceChildren(...(group ? ['With the reason: ', reasonNode(group.reason, linesText), ' ',
       h('button', {type: 'button', class: 'link', onclick: () => choose(null)}, 'Show all')]
       : ['All reasons. Choose a reason above to see only its messages.']));
     // A reload and Back keep the choice. An empty reason means: none given.
@@ -381,17 +394,19 @@ export function deadLettersView({main, params: {project, queue}, query, setQuery
     if (groups.element.isConnected)
       groups.live.start();
   };
-  main.append(section('groups-title', 'Why they failed', groups.element),
+  content.append(section('groups-title', 'Why they failed', groups.element),
     section('letters-title', 'Messages', chosen, ...letters.elements));
   choose(query.has('reason') ? {reason: query.get('reason') || null, origin: query.get('origin')}
     : null);
   const follow = followRow(project, queue, {
     onRow: (row) => {
+      fresh.fresh();
+      content.hidden = !row;
       say(problem, row ? '' : 'There is no queue with this name. claimd creates it with ' +
         'the first dead letter.');
     },
     onError: (error) => {
-      say(problem, errorText(error));
+      say(problem, fresh.failed(error) ? '' : errorText(error));
     }});
-  return {close: () => [follow, groups, letters.list].forEach((part) => part.close())};
+  return {close: () => [follow, groups, letters.list, fresh].forEach((part) => part.close())};
 }

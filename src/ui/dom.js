@@ -27,6 +27,26 @@ export function text(value, keep = '') {
   return element;
 }
 
+// A reason in a list: one line, with a sign for each line break.
+export function lineText(value) {
+  return text(value.replace(/\s*[\r\n]\s*/g, ' ⏎ '));
+}
+
+// A reason with its lines.
+export function linesText(value) {
+  return h('span', {class: 'lines'}, text(value.replace(/\r\n?/g, '\n'), '\n\t'));
+}
+
+// The worker that holds or held a message: its name and address, or else its Client-ID. null: not known.
+export function workerNode({worker, address, client}) {
+  const title = client && `Client-ID ${visible(client)}`;
+  if (worker)
+    return h('span', {title}, text(worker), address ? [' at ', text(address)] : '');
+  if (address)
+    return h('span', {title}, 'a client at ', text(address));
+  return client ? text(client) : null;
+}
+
 export function byId(id) {
   return document.getElementById(id);
 }

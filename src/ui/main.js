@@ -1,5 +1,7 @@
 // The frame around the views: routes, login, theme and keys.
-import {caller, hasToken, hooks, loadCaller, restartAll, setToken} from './api.js';
+import {
+  caller, hasToken, hooks, loadCaller, restartAll, restoreToken, setToken,
+} from './api.js';
 import {themed} from './charts.js';
 import {byId, clearToasts, errorText, h, lead} from './dom.js';
 import {visible} from './format.js';
@@ -145,6 +147,9 @@ async function start() {
       askForProject(error, project);
     } else if (error.status !== 401) {
       hooks.connection('disconnected, retrying');
+      if (!main.querySelector('h1'))
+        main.append(h('h1', {}, 'No response'), h('p', {class: 'error', role: 'alert'},
+          'The server cannot be reached. The page tries again.'));
       setTimeout(start, 2000);
     }
     return;
@@ -177,7 +182,7 @@ function askForToken(error) {
 function logIn(event) {
   event.preventDefault();
   const field = byId('login-token');
-  setToken(field.value.trim());
+  setToken(field.value.trim(), byId('login-keep').checked);
   field.value = '';
   if (!hasToken())
     return;
@@ -234,7 +239,7 @@ hooks.connection = (state) => {
   const badge = byId('connection');
   if (badge.textContent !== state) {
     badge.textContent = state;
-    badge.dataset.state = state.split(',')[0];
+    badge.dataset.state = state.split(/\W/)[0];
   }
 };
 byId('login').addEventListener('cancel', (event) => event.preventDefault());
@@ -261,4 +266,6 @@ function storedThemeNow() {
 }
 
 setTheme(storedTheme());
+if (loginAllowed())
+  restoreToken();
 start();

@@ -2,9 +2,10 @@
 import {deleteOne, redrive, release} from './actions.js';
 import {ApiError, caller, fetchResponse, Live, may, v2, view} from './api.js';
 import {
-  actionButton, confirm, errorText, facts, h, lead, say, section, text, update,
+  actionButton, confirm, errorText, facts, freshness, h, lead, linesText, say, section, text, update,
+  workerNode,
 } from './dom.js';
-import {bytes, clock, duration, indentJson, memberText, plural} from './format.js';
+import {bytes, clock, count, duration, indentJson, memberText, plural} from './format.js';
 import {crumbs} from './queue.js';
 import {messageHref, queueHref} from './queues.js';
 
@@ -77,34 +78,54 @@ export function bodySection(body) {
 
 // ---------------------------------------------------------------- state and past
 
+const localTimes = (sentences) => sentences.replace(/\b\d{4}-\d\d-\d\dT[\d:]+Z/g, at);
+
 function holderOf(m) {
   if (!m.claim)
     return null;
-  return ['Held by', m.claim.client ? text(m.claim.client) : 'a client unknown since a restart',
-    `, claim number ${m.claim.number}, ends at ${when(m.claim.ends_at)}`];
+  return ['Held by', workerNode(m.claim) || 'a client unknown since a restart',
+    h('span', {title: `Claim number ${m.claim.number}`}, `, until ${when(m.claim.ends_at)}`)];
 }
 
-function stateFacts(m) {
-  const most = m.max_claim_count ? ` of ${m.max_claim_count}` : '';
+// Of a dead letter: those that led here, which older versions did not keep, and those since then.
+function attempts(m) {
+  const here = count(m.delivery_count) + (m.max_claim_count ? ` of ${count(m.max_claim_count)}` : '');
+  if (!m.dead_lettered_at)
+    return [['Attempts', here]];
+  return [m.attempts === undefined ? null : ['Attempts before it failed', count(m.attempts)],
+    m.delivery_count ? ['Attempts since it came here', here] : null];
+}
+
+export function stateFacts(m) {
   return [['State', h('span', {id: 'message-state'}, m.state),
     m.delayed_until ? ` until ${when(m.delayed_until)}` : ''],
-  holderOf(m), [m.dead_lettered_at ? 'Attempts since it came here' : 'Attempts',
-    `${m.delivery_count}${most}`],
+  holderOf(m), ...attempts(m),
   ['Posted', at(m.created_at)], ['Expires', when(m.expires_at)],
   m.unique ? ['Unique key', text(m.unique), m.unique_until ? ', until it is claimed' : ''] : null];
 }
 
-function events(project, m) {
+// What the last worker did, and why the message is a dead letter. Older versions did not keep it.
+const ends = {worker: 'dead-lettered it', attempts: 'gave it back', expired: 'gave it back'};
+const causes = {worker: () => '.',
+  attempts: (n) => ` because it was delivered ${n}, and the last worker gave it back.`,
+  expired: (n) => ` because it was delivered ${n}, and the last claim expired.`};
+
+function lastFailure(m) {
+  const worker = workerNode({worker: m.last_worker, address: m.last_address, client: m.last_client});
+  const end = m.dead_lettered_at ? ends[m.cause] || 'failed on it' : 'gave it back';
+  return [worker ? ['A worker (', worker, ')'] : 'A worker', ` ${end}. Reason: `,
+    m.last_reason ? h('strong', {class: 'reason'}, linesText(m.last_reason)) : 'none given.'];
+}
+
+export function events(project, m) {
   const list = [[m.created_at, 'Posted.']];
   if (m.last_released_at)
-    list.push([m.last_released_at, m.dead_lettered_at === m.last_released_at
-      ? 'A worker dead-lettered it.' : 'A worker gave it back.', ' Reason: ',
-    m.last_reason ? h('strong', {}, text(m.last_reason)) : 'none given',
-    ...(m.last_client ? ['. Client-ID ', text(m.last_client)] : []), '.']);
+    list.push([m.last_released_at, ...lastFailure(m)]);
   if (m.dead_lettered_at)
     list.push([m.dead_lettered_at, 'Moved here as a dead letter',
       ...(m.origin_queue ? [' from ', h('a', {href: queueHref(project, m.origin_queue)},
-        text(m.origin_queue))] : []), '.']);
+        text(m.origin_queue))] : []),
+      causes[m.cause]?.(m.attempts ? plural(m.attempts, 'time') : 'too often') || '.']);
   list.sort((a, b) => Date.parse(a[0]) - Date.parse(b[0]));
   const past = list.map(([time, ...what]) =>
     h('li', {}, h('time', {datetime: time}, at(time)), ' ', ...what));
@@ -165,12 +186,16 @@ export function messageView({main, params: {project, queue, id}}) {
   const problem = h('p', {class: 'error', role: 'alert'});
   const actions = actionsFor({project, queue, id}, state);
   const body = h('div', {}, h('p', {class: 'note'}, 'Loading'));
+  const content = h('div', {class: 'sections', hidden: true});
+  const fresh = freshness(main);
 
   function show(m) {
     state.message = m;
+    fresh.fresh();
+    next.hidden = content.hidden = false;
     say(problem, '');
     update(known, facts(stateFacts(m)));
-    update(next, 'Next: ', text(m.next.text), m.dead_lettered_at
+    update(next, 'Next: ', text(localTimes(m.next.text)), m.dead_lettered_at
       ? ' It is in a dead-letter queue. Put it back to have it processed again.' : '');
     update(past, ...events(project, m));
     actions.show(m);
@@ -181,9 +206,10 @@ export function messageView({main, params: {project, queue, id}}) {
       say(problem, 'This message is gone. It was deleted, it expired, or it moved to ' +
         'another queue.');
       next.replaceChildren(h('a', {href: queueHref(project, queue)}, 'See the queue'));
+      next.hidden = false;
       actions.show(null);
     } else {
-      say(problem, errorText(error));
+      say(problem, fresh.failed(error) ? '' : errorText(error));
     }
   }
 
@@ -199,18 +225,18 @@ export function messageView({main, params: {project, queue, id}}) {
   }
 
   actions.show(null);
+  next.hidden = true;
+  content.append(h('div', {class: 'columns'}, section('state-title', 'State', known),
+    section('past-title', 'What happened', past)), section('body-title', 'Body', body));
   main.append(crumbs(project, ' / ', h('a', {href: queueHref(project, queue)}, text(queue))),
     h('h1', {id: 'message-title'}, 'Message ', h('span', {class: 'id'}, id)),
     lead('Where the message stands, what happened to it, and what happens next.'),
-    problem, next, h('p', {class: 'buttons'}, actions.elements),
-    h('div', {class: 'columns'}, section('state-title', 'State', known),
-      section('past-title', 'What happened', past)),
-    section('body-title', 'Body', body));
+    problem, fresh.note, next, h('p', {class: 'buttons'}, actions.elements), content);
   state.live = new Live(view(queue, `/messages/${id}`),
     {project, onData: show, onError: fail}).start();
   if (may('messages:get'))
     readBody();
   else
     body.replaceChildren(h('p', {class: 'note'}, 'You may not see bodies (messages:get).'));
-  return {close: () => state.live.close()};
+  return {close: () => [state.live, fresh].forEach((part) => part.close())};
 }

@@ -1,6 +1,6 @@
 // A list of messages with a search that says how far it came.
 import {ApiError, getJson, Live, view, withQuery} from './api.js';
-import {errorText, h, say, Table, text} from './dom.js';
+import {errorText, h, lineText, say, Table, text} from './dom.js';
 import {bytes, clock, count, holderName, NONE, plural} from './format.js';
 import {messageHref} from './queues.js';
 
@@ -25,9 +25,15 @@ function holder(cell, row) {
   cell.shown = key;
   const held = row.claim && ['held by ', text(holderName(row.claim) || 'a client')];
   const reason = row.last_reason !== undefined && row.last_reason !== null
-    ? text(row.last_reason) : NONE;
+    ? lineText(row.last_reason) : NONE;
   cell.replaceChildren(...(held || [reason]));
   cell.title = cell.textContent;
+}
+
+// Of a dead letter with those before it failed, which older versions did not keep.
+function attemptsOf(row) {
+  const all = (row.attempts || 0) + row.delivery_count;
+  return row.dead_lettered_at && row.attempts === undefined && all === 0 ? null : all;
 }
 
 function columnsFor(project, queue, select) {
@@ -39,7 +45,7 @@ function columnsFor(project, queue, select) {
     {name: 'posted', title: 'Posted', cls: 'medium',
       text: (row) => clock(Date.parse(row.created_at))},
     {name: 'deliveries', title: 'Attempts', cls: 'number', hint: 'How often a claim delivered it',
-      text: (row) => count(row.delivery_count)},
+      text: (row) => count(attemptsOf(row))},
     {name: 'holder', title: 'Held by, or last reason', cls: 'medium', update: holder},
     {name: 'size', title: 'Size', cls: 'number wide', text: (row) => bytes(row.size)},
   ];

@@ -1,13 +1,16 @@
 // The server: its parts in numbers, and the alerts that fire.
-import {caller, Live, may, usualProject, withQuery} from './api.js';
-import {errorText, facts, h, lead, say, text, update} from './dom.js';
-import {age, bytes, clock, count, duration, NONE, plural, shortSeconds} from './format.js';
-import {claimTooOld, queueHref, readyTooOld} from './queues.js';
+import {caller, Live, may, usualProject} from './api.js';
+import {errorText, facts, freshness, h, lead, say, text, update} from './dom.js';
+import {bytes, clock, count, duration, NONE, plural, shortSeconds} from './format.js';
+import {queueHref} from './queues.js';
 
 const EVERY_MS = 5000;
+const MEASURING = 'measuring';
 const QUEUES_EVERY_MS = 60000;
 const WINDOW_MS = 15 * 60 * 1000;
 const KEEP_EACH_MS = 60 * 1000;
+const QUEUES_SHOWN = 5;   // of an alert
+const PENDING_MS = 15 * 60 * 1000;
 
 // ---------------------------------------------------------------- metrics
 
@@ -103,145 +106,67 @@ class Scrapes {
 // ---------------------------------------------------------------- alerts
 
 const is = (label, ...values) => (labels) => values.includes(labels[label]);
-const posts = (l) => l.method === 'POST' && l.route.endsWith('/messages') &&
-  /^(429|503)$/.test(l.code);
-const fifth = (l) => /^5/.test(l.code) && l.route !== '/readyz';
-const tries = 'claimd_notification_tries_total';
-
 const waiters = (m) => m.sum('claimd_http_requests_parked', is('reason', 'message'));
-
-function share(m, part, whole, most) {
-  return part > 0 && part > most * whole && m.before !== null;
-}
 
 // Bodies in memory. The metrics of unloaded ones exist only with backlog_memory.
 function loadedBytes(m) {
   return m.sum('claimd_queue_bytes') - m.sum('claimd_queue_unloaded_bytes');
 }
 
-function journalRoom(m) {
-  const live = loadedBytes(m) + 120 * m.sum('claimd_queue_messages') +
-    m.sum('claimd_subscription_backlog_bytes');
-  return m.has('claimd_journal_left_bytes') && m.has('claimd_queue_bytes') &&
-    m.sum('claimd_journal_left_bytes') < 64 * 2 ** 20 + 1.5 * live;
+function valueText({value, unit}) {
+  if (unit === 'seconds')
+    return value < 10 ? shortSeconds(value) : duration(value);
+  return unit === 'bytes' ? bytes(value) : plural(Math.round(value), unit.slice(0, -1));
 }
 
-function fallenOut(m) {
-  const name = (end) => `claimd_notifications_${end}_total`;
-  const out = m.increase(name('fallen_out'));
-  return share(m, out, out + m.increase(name('delivered')) + m.increase(name('given_up')), 0.05);
+// The queues of alerts with one name. Those that /metrics does not show have no name.
+function queuesOf(alerts) {
+  const shown = alerts.filter((a) => a.project !== null || a.unit);
+  const parts = shown.slice(0, QUEUES_SHOWN).flatMap((a, i) => [i ? ', ' : ' ',
+    a.queue !== null ? h('a', {href: queueHref(a.project, a.queue)}, text(a.queue))
+      : a.topic ? ['topic ', text(a.topic)] : null,
+    a.unit ? a.project === null ? valueText(a) : ` (${valueText(a)})` : null]);
+  const further = shown.length - QUEUES_SHOWN;
+  return parts.length ? [...parts, further > 0 ? ` and ${count(further)} more.` : '.'] : [];
 }
 
-// name, critical, condition, what is wrong, what to do. The thresholds are those of
-// docs/prometheus/claimd.rules.yml.
-const rules = [
-  ['ClaimdNotReady', false, (m) => m.sum('claimd_ready') === 0, 'claimd is not ready.',
-    'It is in maintenance, drains, or has no store. /readyz says which.'],
-  ['ClaimdClaimsExpiring', false, (m) => share(m, m.increase('claimd_messages_given_back_total',
-    is('reason', 'expired')), m.increase('claimd_messages_claimed_total'), 0.05),
-  'Over 5 % of the claimed messages come back because their claim expired.',
-  'Look for workers that crash, and let slow ones renew their claims or ask for a longer TTL.'],
-  ['ClaimdLateDeletions', false, (m) => m.increase('claimd_late_deletions_refused_total') > 5,
-    'Workers delete messages after their claim expired.',
-    'Let workers renew their claims. These jobs may have run twice.'],
-  ['ClaimdDeadLetters', false, (m) => m.increase('claimd_dead_letters_moved_total') > 0,
-    'Messages were dead-lettered.', 'Open the dead letters of the queue and read the reasons.'],
-  ['ClaimdMessagesExpiredUnread', false,
-    (m) => m.increase('claimd_queue_messages_expired_unread_total') > 0,
-    'Messages expired before a worker claimed them.',
-    'Check that workers claim from the right queue. Post with a longer TTL.'],
-  ['ClaimdDeadLettersExpired', false,
-    (m) => m.increase('claimd_queue_dead_letters_expired_total') > 0,
-    'Dead letters expired.', 'Look at dead letters earlier, or raise dead_letter_ttl.'],
-  ['ClaimdPostsRefused', true, (m) => m.increase('claimd_http_requests_total', posts) > 0,
-    'claimd refuses posts.', 'Check the limits of projects, the memory and the journal below.'],
-  ['ClaimdServerErrors', false, (m) => share(m, m.increase('claimd_http_requests_total', fifth),
-    m.increase('claimd_http_requests_total'), 0.01), 'Over 1 % of the responses are 5xx.',
-  'For 503, see the alerts above. 500 is a bug. Report it with the log.'],
-  ['ClaimdConnectionsNearLimit', false, (m) => m.sum('claimd_http_connections') >
-    0.8 * m.sum('claimd_http_max_connections'), 'Over 80 % of the possible connections are open.',
-  'Lower idle_seconds if most of them wait. Otherwise raise max_connections.'],
-  ['ClaimdConnectionsRefused', true, (m) => m.increase('claimd_http_connections_refused_total') > 0,
-    'claimd refuses connections.', 'Find the client that opens them, or raise max_connections.'],
-  ['ClaimdWaitersNearLimit', false, (m) => waiters(m) > 0.8 * m.sum('claimd_http_max_waiters'),
-    'Over 80 % of the long-polling requests are in use.',
-    'Raise max_waiters, or let workers claim from several queues at once.'],
-  ['ClaimdNotificationsGivenUp', false, (m) => share(m, m.increase(tries,
-    is('result', 'refused', 'given_up')), m.increase(tries, (l) => l.result !== 'failed'), 0.05),
-  'Over 5 % of the notifications fail permanently.', 'The log names the hosts of the subscribers.'],
-  ['ClaimdNotificationsFallenOut', false, fallenOut,
-    'Over 5 % of the notifications are dropped before subscribers receive them.',
-    'Fix the subscriber that is behind, or delete its subscription.'],
-  ['ClaimdNotificationsPutOff', false, (m) => m.increase('claimd_notifications_put_off_total') > 0,
-    'Notifications are postponed.', 'Find slow hosts, or raise max_notifier_workers.'],
-  ['ClaimdNotificationHostsSlow', false, (m) => m.sum('claimd_notification_slow_hosts') > 0 &&
-    m.quantile(0.9, 'claimd_notification_seconds') > 2.5, 'Hosts of subscribers are slow.',
-  'Ask the receivers to respond before they work.'],
-  ['ClaimdNotificationsKeptOut', false,
-    (m) => m.increase('claimd_notifications_kept_out_total') > 0,
-    'Subscribers have addresses that claimd may not reach.', 'Check notify_allow and the log.'],
-  ['ClaimdMemoryNearBudget', false, (m) => m.sum('claimd_memory_budget_bytes') > 0 &&
-    m.sum('claimd_memory_used_bytes') > 0.65 * m.sum('claimd_memory_budget_bytes'),
-  'Over 65 % of the memory budget is used.',
-  'Work off or purge large queues, or raise max_memory. From 75 % on, claimd refuses posts.'],
-  ['ClaimdJournalFailed', true, (m) => m.sum('claimd_journal_failed') === 1,
-    'claimd cannot write the journal.', 'Check the disk and the kernel log.'],
-  ['ClaimdJournalFull', true, (m) => m.sum('claimd_journal_full') === 1, 'The journal is full.',
-    'Free disk space, raise journal_max_bytes, or work off messages.'],
-  ['ClaimdJournalRoomSmall', false, journalRoom, 'The journal has little space left.',
-    'Free disk space or raise journal_max_bytes. The live data must fit once more.'],
-  ['ClaimdJournalSlowSyncs', false, (m) => m.quantile(0.99, 'claimd_journal_sync_seconds') > 0.25,
-    'The disk of the journal is slow.', 'Look for other writers or a failing disk.'],
-  ['ClaimdJournalSlowReads', false, (m) => m.quantile(0.99, 'claimd_http_load_wait_seconds') > 1,
-    'Requests wait long for messages that are only on the disk.',
-    'Look for other readers or a failing disk, or raise backlog_memory.'],
-  ['ClaimdRedisSlotsWithoutOwner', true, (m) => m.sum('claimd_redis_slots_without_owner') > 0,
-    'Slots of Redis have no owner.', 'Restore a node: redis-cli --cluster check lists the slots.'],
-  ['ClaimdRedisUnconfirmed', true, (m) => m.increase('claimd_redis_unconfirmed_total') > 0,
-    'Replicas of Redis do not confirm changes.', 'Restore the replica, or add another one.'],
-  ['ClaimdRedisMapOld', false, (m) => m.sum('claimd_redis_map_age_seconds') > 120 &&
-    m.sum('claimd_redis_primaries') > 1, 'claimd cannot read the slot map of Redis.',
-  'Check the network and the rights of the Redis user.'],
-  ['ClaimdRedisConfirmationsSlow', false,
-    (m) => m.quantile(0.99, 'claimd_redis_confirmation_seconds') > 0.5,
-    'Replicas of Redis confirm slowly.', 'Check the disk and the network of the replicas.'],
-  ['ClaimdRedisDeadLettersLate', false, (m) => m.sum('claimd_redis_outbox_age_seconds') > 60,
-    'Dead letters do not arrive.', 'Restore the node of the dead-letter queue.'],
-  ['ClaimdDecryptionFailures', true, (m) => m.increase('claimd_decryption_failures_total') > 0,
-    'claimd cannot decrypt bodies.', 'The log names the key that encryption_keys lacks.'],
-  ['ClaimdReloadFailed', false, (m) => m.sum('claimd_last_reload_successful') === 0,
-    'The last reload failed.', 'The log names file and line. The old settings stay in force.'],
-  ['ClaimdLogLinesDropped', false, (m) => m.increase('claimd_log_lines_dropped_total') > 0,
-    'claimd drops log lines.', 'Sample the access log, or fix the reader of the log.'],
-  ['ClaimdExpiryLag', false, (m) => m.sum('claimd_expiry_lag_seconds') > 30,
-    'claimd expires messages and claims late.', 'The processor is overloaded. Add cores.'],
-];
-
-function notice(name, critical, what, todo) {
-  return h('li', {class: critical ? 'notice bad critical' : 'notice bad', 'data-alert': name},
-    h('strong', {}, what), ' ', todo, ' ', h('span', {class: 'note'}, name));
+function alertNotice(alerts) {
+  const [first] = alerts;
+  const pending = first.state === 'pending';
+  const at = clock(Date.parse(pending ? first.fires_at : first.since));
+  const cls = pending ? 'notice pending' : first.severity === 'critical' ? 'notice bad critical'
+    : 'notice bad';
+  return h('li', {class: cls, 'data-alert': first.name, 'data-state': first.state},
+    h('strong', {}, `${first.summary}.`), queuesOf(alerts), ' ', first.action, ' ',
+    h('span', {class: 'note'}, `${first.name}, ${pending ? `fires at ${at} if it goes on` : `since ${at}`}`));
 }
 
-function oldQueues(rows, member, isTooOld, name, what, todo) {
-  const old = rows.filter(isTooOld);
-  const links = old.slice(0, 5).flatMap((row, i) => [i ? ', ' : ' ',
-    h('a', {href: queueHref(row.project, row.name)}, text(row.name)), ` (${age(row[member])})`]);
-  return old.length === 0 ? [] : [notice(name, false, what,
-    [todo, ...links, old.length > 5 ? ' and more.' : '.'])];
-}
-
-// The rules about single queues, from the rows of the survey.
-function queueAlerts(rows) {
-  return [...oldQueues(rows, 'oldest_ready_age', readyTooOld, 'ClaimdOldestMessageTooOld',
-    'A message waits over 30 minutes for a worker.', 'Check that workers claim from the queue:'),
-  ...oldQueues(rows, 'oldest_claim_age', claimTooOld, 'ClaimdOldestClaimTooOld',
-    'A worker holds a claim for over an hour.', 'If it hangs, stop it or release its claim:')];
+// One notice for each name and state. What fires comes first, and of that the critical. Alerts that
+// would fire much later are not shown yet.
+function alertNotices(alerts, asOf) {
+  const groups = new Map();
+  for (const alert of alerts) {
+    if (Date.parse(alert.fires_at) - Date.parse(asOf) > PENDING_MS)
+      continue;
+    const key = `${alert.state === 'firing' ? 0 : 2} ${alert.severity === 'critical' ? 0 : 1} ` +
+      `${alert.fires_at} ${alert.name}`;
+    const name = `${alert.name} ${alert.state}`;
+    groups.set(name, {key, ...groups.get(name), alerts: [...groups.get(name)?.alerts || [], alert]});
+  }
+  return [...groups.values()].sort((a, b) => a.key < b.key ? -1 : 1).map((g) => alertNotice(g.alerts));
 }
 
 // ---------------------------------------------------------------- sections
 
 function bar(value, most, label) {
   return h('progress', {value, max: most || 1, 'aria-label': label});
+}
+
+// Two scrapes tell how fast a counter grows.
+function perSecond(m, name) {
+  const rate = m.rate(name);
+  return !m.before ? MEASURING
+    : `${rate < 100 ? rate.toFixed(1) : count(rate)} per second`;
 }
 
 function serverFacts(m) {
@@ -252,8 +177,8 @@ function serverFacts(m) {
     ['Up', `${duration(Date.now() / 1000 - start)}, since ${clock(start * 1000)}`],
     ['Queues', count(m.sum('claimd_queues'))],
     ['Threads', count(m.sum('claimd_workers'))],
-    ['Processor', m.before ? `${(busy * 100).toFixed(busy < 0.1 ? 1 : 0)} % of a core` : NONE],
-    ['Requests', m.before ? `${m.rate('claimd_http_requests_total').toFixed(1)} per second` : NONE],
+    ['Processor', m.before ? `${(busy * 100).toFixed(busy < 0.1 ? 1 : 0)} % of a core` : MEASURING],
+    ['Requests', perSecond(m, 'claimd_http_requests_total')],
     ['Authentication', caller.auth ? 'on' : 'off']]);
 }
 
@@ -261,11 +186,12 @@ function memory(m) {
   const used = m.sum('claimd_memory_used_bytes');
   const budget = m.sum('claimd_memory_budget_bytes');
   return [budget ? bar(used, budget, 'Memory used of the budget') : '', facts([
-    ['Used', budget ? `${bytes(used)} of ${bytes(budget)} (${Math.round(100 * used / budget)} %)`
+    ['Used', budget ? `${bytes(used)} of ${bytes(budget)} (${used < budget / 100 ? 'under 1'
+      : Math.round(100 * used / budget)} %)`
       : `${bytes(used)}, without a budget (max_memory)`],
     budget ? ['Posts', `are refused from ${bytes(budget * 0.75)} on`] : null,
     ['Resident', bytes(m.sum('process_resident_memory_bytes'))],
-    ['Bodies of messages', m.has('claimd_queue_bytes') ? bytes(loadedBytes(m)) : NONE],
+    ['Bodies of messages', m.has('claimd_queue_bytes') ? bytes(loadedBytes(m)) : MEASURING],
     ['To be freed', plural(m.sum('claimd_garbage_messages'), 'message')]])];
 }
 
@@ -285,7 +211,7 @@ function unloaded(m) {
 
 function journal(m) {
   if (!m.has('claimd_journal_bytes'))
-    return h('p', {class: 'note'}, 'There is no journal on this server (option journal).');
+    return null;
   const p = (q) => shortSeconds(m.quantile(q, 'claimd_journal_sync_seconds') ?? NaN);
   const checkpoint = m.sum('claimd_journal_last_checkpoint_timestamp_seconds');
   return facts([['Size', `${bytes(m.sum('claimd_journal_bytes'))} in ` +
@@ -293,23 +219,27 @@ function journal(m) {
   ['Space left', bytes(m.sum('claimd_journal_left_bytes'))],
   ['Checkpoints', `${count(m.sum('claimd_journal_sweeps_total'))} since the start` +
     (checkpoint ? `, the last at ${clock(checkpoint * 1000)}` : '')],
-  ['Sync', p(0.5) === NONE ? NONE : `half within ${p(0.5)}, 99 % within ${p(0.99)}`],
-  ['Commits', m.before ? `${m.rate('claimd_journal_commits_total').toFixed(1)} per second` : NONE],
+  ['Sync', !m.before ? MEASURING : p(0.5) === NONE ? 'none lately'
+    : `half within ${p(0.5)}, 99 % within ${p(0.99)}`],
+  ['Commits', perSecond(m, 'claimd_journal_commits_total')],
   ['Not durable yet', plural(m.sum('claimd_journal_undurable_records'), 'record')],
   ...(m.sum('claimd_journal_body_files') ? unloaded(m) : [])]);
 }
 
 function redis(m) {
   if (!m.has('claimd_redis_primaries'))
-    return h('p', {class: 'note'}, 'This server keeps its messages in memory, not in Redis.');
-  const p = (name) => shortSeconds(m.quantile(0.99, name) ?? NaN);
+    return null;
+  const p = (name) => {
+    const seconds = m.quantile(0.99, name);
+    return !m.before ? MEASURING : seconds === null ? 'none lately' : `99 % within ${shortSeconds(seconds)}`;
+  };
   return facts([['Primaries', count(m.sum('claimd_redis_primaries'))],
     ['Replicas', `at least ${count(m.sum('claimd_redis_replicas_least'))} of each primary`],
     ['Slots without owner', count(m.sum('claimd_redis_slots_without_owner'))],
     ['Age of the slot map', duration(m.sum('claimd_redis_map_age_seconds'))],
     ['Oldest transfer', duration(m.sum('claimd_redis_outbox_age_seconds'))],
-    ['Response', `99 % within ${p('claimd_redis_answer_seconds')}`],
-    ['Confirmation', `99 % within ${p('claimd_redis_confirmation_seconds')}`],
+    ['Response', p('claimd_redis_answer_seconds')],
+    ['Confirmation', p('claimd_redis_confirmation_seconds')],
     ['Not confirmed', `${count(m.sum('claimd_redis_unconfirmed_total'))} since the start`]]);
 }
 
@@ -327,6 +257,8 @@ function connections(m) {
 
 function subscriptions(m) {
   const total = (end) => count(m.sum(`claimd_notifications_${end}`));
+  if (!m.sum('claimd_subscriptions') && !m.sum('claimd_notifications_delivered_total'))
+    return null;
   return facts([['Subscriptions', count(m.sum('claimd_subscriptions'))],
     ['Backlog', bytes(m.sum('claimd_subscription_backlog_bytes'))],
     ['Delivered', total('delivered_total')], ['Failed, retried', total('failed_total')],
@@ -346,63 +278,67 @@ export function serverView({main}) {
   const scrapes = new Scrapes();
   const problem = h('p', {class: 'error', role: 'alert'});
   const alerts = h('ul', {class: 'plain'});
-  const none = h('p', {hidden: true});
-  const bodies = sections.map(() => h('div', {}, h('p', {class: 'note'}, 'Loading')));
-  let queues = [];
-  let server = [];
+  const none = h('p', {class: 'note'}, 'Loading');
+  const fresh = freshness(main);
+  const cards = sections.map(([id, title, render]) => {
+    const body = h('div');
+    const card = h('section', {id, class: 'panel', hidden: true, 'aria-labelledby': `${id}-title`},
+      h('h2', {id: `${id}-title`}, title), body);
+    return {card, show(scrape) {
+      const nodes = render(scrape);
+      card.hidden = nodes === null;   // the server has no such part
+      update(body, ...[nodes].flat());
+    }};
+  });
   let perQueue = new Map();
-  // Most rules look at what grew between two scrapes.
-  let compared = false;
-  const since = clock(Date.now());
 
-  function showAlerts() {
-    update(alerts, ...server, ...queues);
-    none.hidden = alerts.childElementCount > 0;
-    none.className = compared ? 'notice' : 'note';
-    say(none, compared ? `No alert fires. This view began to watch at ${since}.`
-      : `Watching: no alert so far, since ${since}.`);
+  function showAlerts(data) {
+    fresh.fresh();
+    say(problem, '');
+    update(alerts, ...alertNotices(data.alerts, data.as_of));
+    const fires = data.alerts.some((a) => a.state === 'firing');
+    none.className = fires || !data.since ? 'note' : 'notice';
+    say(none, !data.since ? 'claimd has just started. It evaluates the rules each minute.'
+      : `${fires ? '' : 'No alert fires. '}Evaluated at ${clock(Date.parse(data.as_of))}. ` +
+        `claimd has watched since ${clock(Date.parse(data.since))}.` +
+        (data.complete ? '' : ' There are more alerts about queues than these.'));
   }
 
-  function show(source) {
+  function showMetrics(source) {
     const scrape = scrapes.add(new Map([...perQueue, ...parseMetrics(source)]));
-    compared = Boolean(scrape.before);
-    say(problem, '');
-    sections.forEach(([, , render], i) => update(bodies[i], ...[render(scrape)].flat()));
-    server = rules.filter((rule) => rule[2](scrape)).map(([name, critical, , what, todo]) =>
-      notice(name, critical, what, todo));
-    showAlerts();
+    cards.forEach((card) => card.show(scrape));
+  }
+
+  function fail(error) {
+    const old = fresh.failed(error);
+    if (alerts.childElementCount === 0 && !old)
+      say(none, '');
+    say(problem, old ? '' : errorText(error));
   }
 
   main.append(h('h1', {}, 'Server'),
-    lead('This server, and the alerts that fire. They have the thresholds of the rules for ' +
-      'Prometheus, but look only at the time since you opened this view, at most 15 minutes.'),
-    problem, h('section', {id: 'server-alerts', 'aria-labelledby': 'alerts-title'},
-      h('h2', {id: 'alerts-title'}, 'Alerts'), alerts, none));
-  const box = h('div', {class: 'columns'}, sections.map(([id, title], i) =>
-    h('section', {id, class: 'panel', 'aria-labelledby': `${id}-title`},
-      h('h2', {id: `${id}-title`}, title), bodies[i])));
-  main.append(box);
-  const project = usualProject();
-  const oldest = withQuery('../queues', {sort: 'oldest_ready', offset: 0, limit: 50});
-  const survey = new Live(oldest, {project, every: EVERY_MS, onData: (data) => {
-    queues = queueAlerts(data.queues);
-    showAlerts();
-  }}).start();
-  const live = new Live('../../metrics?per_queue=false', {every: EVERY_MS, onData: show,
-    read: asText, onError: (error) => {
-      say(problem, errorText(error));
-      box.hidden = error.status === 403;
-    }});
-  const full = new Live('../../metrics', {every: QUEUES_EVERY_MS, read: asText, onData(source) {
-    perQueue = new Map([...parseMetrics(source)].filter(([name]) => ofQueues(name)));
-  }});
+    lead('This server, and the alerts that fire by the rules for Prometheus. claimd evaluates them ' +
+      'itself, on its last hour.'), problem, fresh.note,
+    h('section', {id: 'server-alerts', 'aria-labelledby': 'alerts-title'},
+      h('h2', {id: 'alerts-title'}, 'Alerts'), alerts, none),
+    h('div', {class: 'columns'}, cards.map(({card}) => card)));
+  const lives = [new Live('../alerts', {project: usualProject(), every: EVERY_MS, onData: showAlerts,
+    onError: fail})];
   if (may('metrics:get')) {
-    full.start();
-    live.start();
+    lives.push(new Live('../../metrics', {every: QUEUES_EVERY_MS, read: asText, onData(source) {
+      perQueue = new Map([...parseMetrics(source)].filter(([name]) => ofQueues(name)));
+    }}), new Live('../../metrics?per_queue=false', {every: EVERY_MS, read: asText, onData: showMetrics,
+      onError(error) {
+        if (error.status === 403)
+          cards.forEach(({card}) => {
+            card.hidden = true;
+          });
+      }}));
   } else {
-    say(problem, 'You may not see the numbers of the server (metrics:get, for all ' +
-      'projects). Alerts about queues are still shown.');
-    box.hidden = true;
+    main.append(h('p', {class: 'note'}, 'You may not see the numbers of the server (metrics:get, for ' +
+      'all projects).'));
   }
-  return {close: () => [survey, live, full].forEach((x) => x.close())};
+  for (const live of lives)
+    live.start();
+  return {close: () => [...lives, fresh].forEach((part) => part.close())};
 }

@@ -138,6 +138,7 @@ static const struct place places[] = {
     {"/claimd/topics/none/subscriptions", {"subscription:progress"}},
     {"/claimd/topics/none/subscriptions/none", {"subscription:progress"}},
     {"/claimd/queues", {ANY "queues:get_all"}},
+    {"/claimd/alerts", {ANY "queues:get_all"}},
     {"/claimd/permissions", {ANY "home:get"}},
     {"/claimd/ui", {OPEN}},
     {"/claimd/ui/main.js", {OPEN}},

@@ -573,6 +573,7 @@ class Story(Case):
         """After several(), which claims a message."""
         self.expect(200, "GET", "/claimd/queues")
         self.expect(200, "GET", "/claimd/permissions")
+        self.expect(200, "GET", "/claimd/alerts")
         self.expect(400, "GET", "/claimd/queues", query="?sort=x")
         self.expect(200, "GET", "/claimd/queues/{queue}/claims")
         self.expect(404, "GET", "/claimd/queues/{queue}/claims", queue="none")

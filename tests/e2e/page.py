@@ -129,19 +129,21 @@ class Api:
         return (messages[0]["href"].rpartition("claim_id=")[2],
                 [m["id"] for m in messages])
 
-    def finish(self, queue, claim, ids, action="dead_letter", reason=None, client=CLIENT, project=None, **more):
+    def finish(self, queue, claim, ids, action="dead_letter", reason=None, client=CLIENT, project=None, worker=None,
+               **more):
         item = {**({"reason": reason} if reason else {}), **more}
+        named = {"Claimd-Worker": worker} if worker else {}
         self("POST", "/claimd/queues/%s/claims/%s/finish" % (queue, claim),
              {action: [{"id": one, **item} for one in ids]}, project=project,
-             headers={"Client-ID": client.encode()})
+             headers={"Client-ID": client.encode(), **named})
 
-    def dead_letter(self, queue, *bodies, reason=None, project=None, client=CLIENT):
+    def dead_letter(self, queue, *bodies, reason=None, project=None, client=CLIENT, worker=None):
         """Posts messages that become dead letters at once; their ids."""
         ids = []
         for at in range(0, len(bodies), 20):
             self.post(queue, *bodies[at:at + 20], project=project)
-            claim, some = self.claim(queue, 20, client=client, project=project)
-            self.finish(queue, claim, some, reason=reason, client=client, project=project)
+            claim, some = self.claim(queue, 20, client=client, project=project, worker=worker)
+            self.finish(queue, claim, some, reason=reason, client=client, project=project, worker=worker)
             ids += some
         return ids
 

@@ -7,6 +7,7 @@
 import http.client
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -314,7 +315,7 @@ class Empty(QueuesCase):
         self.open()
         url = "%s:%d" % (self.server.url.rpartition(":")[0], self.server.port)
         self.until_text("#first-message", "A queue exists from its first message on.")
-        self.assertEqual(self.text("#first-message code"), "curl -d 'hello' %s/claimd/raw/jobs" % url)
+        self.assertEqual(self.text("#first-message code"), "curl -d 'hello' %s/claimd/queues/jobs/raw" % url)
         self.assertFalse(self.is_shown("#queues"))
         self.assertNotIn("filter", self.js("return document.querySelector('main').innerText"))
         self.looks_right()
@@ -325,8 +326,10 @@ class Empty(QueuesCase):
         self.assertEqual(self.browser.execute_async_script(
             "navigator.clipboard.readText().then(arguments[0], (e) => arguments[0](String(e)))"),
             self.text("#first-message code"))
-        self.api.post("jobs", 1)
-        self.until_cell("jobs", "ready", "1")
+        posted = subprocess.run(["bash", "-c", self.text("#first-message code")], capture_output=True,
+                                text=True, timeout=60, check=True)
+        self.assertIn("resources", posted.stdout)
+        self.until_cell("jobs", "ready", "1", project="default")
         self.assertFalse(self.is_shown("#first-message"))
 
     def test_commands_name_the_project_and_the_prefix(self):
@@ -337,7 +340,7 @@ class Empty(QueuesCase):
         self.open(route("queue", "it's", "mails"))
         self.until_text(".command code", "curl")
         self.assertEqual(self.text(".command code"),
-                         "curl -d 'hello' -H 'X-Project-ID: it'\\''s' %s/claimd/raw/mails" % prefix)
+                         "curl -d 'hello' -H 'X-Project-ID: it'\\''s' %s/claimd/queues/mails/raw" % prefix)
         self.api.post("mails", 1, project="it's")
         self.until_text(".command code", "claimd work")
         self.assertEqual(self.text(".command code"),

@@ -118,7 +118,7 @@ class Live(PageCase):
         self.api.create("buffered")
         self.page = proxy.page
         self.open("#/queues")
-        self.until_text("#connection", "polling")
+        self.until_text("#connection", "updating every few seconds")
         self.until_cell("buffered", "ready", "0")
         self.api.post("buffered", 1)
         self.until_cell("buffered", "ready", "1")
@@ -403,6 +403,10 @@ LATER = """
   };
 })();
 """
+TRACEBACK = """Traceback (most recent call last):
+  File "/srv/invoices/worker.py", line 48, in run
+    tax = rates.lookup(invoice)
+ConnectionRefusedError: tax.example.net:443"""
 CLIENTS = ["8c4d1f0e-5b7a-4d2c-9e61-%012x" % (0x3b5f7a91 * i) for i in range(1, 7)]
 
 
@@ -454,7 +458,7 @@ class Images(PageCase):
 
     def failures(self):
         api, random = self.api, Random(7)
-        for count, reason, client in ((23, "connection refused: tax.example.net:443", 0),
+        for count, reason, client in ((23, TRACEBACK, 0),
                                       (9, "invoice has no address", 1), (2, "timeout after 30 s", 0)):
             bodies = [self.body("invoices", random) for _ in range(count)]
             api("POST", "/v2/queues/invoices/purge", {"resource_types": ["messages"]})
@@ -494,7 +498,7 @@ class Images(PageCase):
                              lambda: self.text("#message-body")),
                  "dead-letters": (route("dead", "shop", "invoices-failed"), 900,
                                   lambda: self.texts("#letters tr[data-message]")),
-                 "server": ("#/server", 900, lambda: "\u2013" not in self.text("#server-facts"))}
+                 "server": ("#/server", 900, lambda: "per second" in self.text("#server-facts"))}
         for name, (hash_, height, is_whole) in views.items():
             self.size(height=height)
             for theme in ("light", "dark"):

@@ -20,16 +20,17 @@ from harness import CLAIMD  # noqa: E402
 from page import NAME, PageCase, route  # noqa: E402
 
 WORKER = "00000000-0000-0000-0000-0000000000a1"
+HOST = "web3 4711"
 
 
 def furnish(api):
     """One thing of each kind that the views show."""
     api.create("jobs", _dead_letter_queue="jobs-dead", _max_claim_count=3)
-    api.dead_letter("jobs", {"order": 2}, {"order": 3}, reason="connection refused", client=WORKER)
-    api.dead_letter("jobs", {"order": 4}, reason="bad JSON", client=WORKER)
+    api.dead_letter("jobs", {"order": 2}, {"order": 3}, reason="connection refused", client=WORKER, worker=HOST)
+    api.dead_letter("jobs", {"order": 4}, reason="bad JSON", client=WORKER, worker=HOST)
     api.post("jobs", *({"order": 4711 + i, "mail": "a@example.org"} for i in range(6)))
     api.post("jobs", {"order": 1}, delay=600)
-    return api.claim("jobs", 2, client=WORKER)
+    return api.claim("jobs", 2, client=WORKER, worker=HOST)
 
 
 class Views(PageCase):
@@ -60,7 +61,7 @@ class Views(PageCase):
     def test_queue(self):
         self.open(route("queue", "shop", "jobs"))
         self.until_text("#queue-title", "jobs")
-        self.until_text('#claims tr[data-claim="%s"]' % self.claim, WORKER)
+        self.until_text('#claims tr[data-claim="%s"]' % self.claim, HOST)
         self.find('#claims tr[data-claim="%s"] progress' % self.claim)
         self.until(lambda: len(self.texts("#messages tr[data-message]")) == 7, "messages are missing")
         self.find("#chart-depth")
@@ -84,7 +85,7 @@ class Views(PageCase):
     def test_message(self):
         self.open(route("message", "shop", "jobs", self.claimed[0]))
         self.until_text("#message-state", "claimed")
-        self.until_text("#message-next", WORKER)
+        self.until_text("#message-next", HOST)
         self.until_text("#message-body", "4711")
         self.looks_right()
         self.click("#show-bytes")
@@ -95,19 +96,19 @@ class Views(PageCase):
         letter = next(m for m in self.dead if m["last_reason"] == "bad JSON")
         self.open(route("message", "shop", "jobs-dead", letter["id"]))
         self.until_text("#message-history", "bad JSON")
-        self.until_text("#message-history", WORKER)
+        self.until_text("#message-history", HOST)
 
     def test_dead_letters(self):
         self.open(route("dead", "shop", "jobs-dead"))
         self.until(lambda: len(self.texts("#letters tr[data-message]")) == 3, "letters are missing")
         self.until_text("#groups", "connection refused")
         self.until_text('#groups tr[data-reason="bad JSON"]', "jobs")
-        self.until_text('#groups tr[data-reason="bad JSON"]', WORKER)
+        self.until_text('#groups tr[data-reason="bad JSON"]', HOST)
         self.looks_right()
 
     def test_server(self):
         self.open("#/server")
-        for part in ("facts", "memory", "journal", "connections", "subscriptions", "alerts"):
+        for part in ("facts", "memory", "connections", "alerts"):
             self.find("#server-" + part)
         self.until_text("#server-facts", "0.")
         self.looks_right()
@@ -516,6 +517,34 @@ class Tokens(PageCase):
         self.assertEqual([url for url in self.requests() if token[7:] in url], [])
         self.browser.refresh()
         self.find("#login-token")
+
+    def test_a_token_stays_on_the_tab_if_the_user_wants_it(self):
+        self.browser.get("about:blank")
+        self.browser.get(self.page)
+        self.click("#login-keep")
+        self.type("#login-token", self.tokens["boss"])
+        self.click("#login-send")
+        self.until_cell("jobs", "ready", "4")
+        self.browser.refresh()
+        self.until_cell("jobs", "ready", "4")
+        self.assertEqual(self.browser.get_cookies(), [])
+        self.assertNotIn(self.tokens["boss"], self.js("return JSON.stringify({...localStorage})"))
+        tab = self.browser.current_window_handle
+        self.browser.switch_to.new_window("tab")
+        self.browser.get(self.page)  # another tab does not know it
+        self.find("#login-token")
+        self.browser.close()
+        self.browser.switch_to.window(tab)
+        self.click("#logout")
+        self.find("#login-token")
+        self.assertEqual(self.js("return sessionStorage.length"), 0)
+
+    def test_a_kept_token_that_is_refused_is_forgotten(self):
+        self.browser.get(self.page)
+        self.js("sessionStorage.setItem('claimd-token', 'claimd_' + '0'.repeat(64))")
+        self.browser.refresh()
+        self.find("#login-token")
+        self.assertEqual(self.js("return sessionStorage.length"), 0)
 
     def test_a_reader_sees_and_acts_not(self):
         claim = self.api("GET", "/claimd/queues/jobs/claims")["claims"][0]["id"]

@@ -295,6 +295,10 @@ void api_limit(struct api *api, const struct api_project_limits *limits);
 /* A connection has ended, and does not count for its project any more. */
 void api_connection_closed(const struct api *api, struct api_connection *connection);
 
+/* Evaluates the rules of alerts. Call it once a minute, from one thread at a time. The
+ * api has a sampler and metrics, to which nothing is added any more. */
+void api_look(const struct api *api, int64_t now_ms);
+
 enum api_next {
     API_SEND, /* the response is complete */
     API_HOLD, /* the response is complete, but must not be sent before res->lsn is durable

@@ -4,6 +4,8 @@
  *     PROMETHEUS    text format 0.0.4
  *     OPENMETRICS   OpenMetrics 1.0, if the header Accept asks for it
  *
+ * With exposition_collect() it writes nothing, and a function gets each sample.
+ *
  * A family consists of a head and its samples. Each family must be written once. A sample
  * has the same name in both formats. Samples of counters end with _total, which the head
  * in OpenMetrics omits.
@@ -36,10 +38,23 @@ struct label {
     struct bytes value;
 };
 
+/* A sample for exposition_collect(). All is borrowed for the call. */
+struct exposition_sample {
+    const struct family *family;
+    const struct label *labels;
+    size_t label_count;
+    double bound; /* of a bucket of a histogram, INFINITY: the last one; else 0 */
+    double value;
+};
+
+typedef void exposition_take(void *arg, const struct exposition_sample *sample);
+
 struct exposition {
-    struct buf *out; /* borrowed */
+    struct buf *out; /* borrowed; NULL: with `take` */
     enum exposition_format format;
     const struct family *family; /* borrowed: of the samples that follow */
+    exposition_take *take;       /* NULL: they are written */
+    void *take_arg;
 };
 
 /* The value of Content-Type. */
@@ -47,6 +62,9 @@ const char *exposition_type(enum exposition_format format);
 
 void
 exposition_begin(struct exposition *x, struct buf *out, enum exposition_format format);
+
+/* Gives all samples to a function, without the sums and counts of histograms. */
+void exposition_collect(struct exposition *x, exposition_take *take, void *arg);
 
 /* Writes the head of a family, which is borrowed until the next one. */
 void exposition_family(struct exposition *x, const struct family *family);

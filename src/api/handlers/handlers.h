@@ -173,12 +173,19 @@ void explanation_write_facts(struct buf *out, const struct store_message *m,
 /* search.c */
 handler_fn handle_message_search;
 
+/* alerts.c */
+handler_fn handle_alert_list;
+
 /* ui.c */
 handler_fn handle_ui;
 handler_fn handle_permissions;
 
 /* metrics.c */
 handler_fn handle_metrics;
+
+/* Gives each sample of /metrics to a function, but those of single queues. */
+void metrics_collect(struct context *ctx, const struct store_metrics *metrics,
+                     exposition_take *take, void *arg);
 
 /* dump.c */
 handler_fn handle_dump;

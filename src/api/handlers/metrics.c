@@ -392,6 +392,51 @@ write_unloaded(struct exposition *x, const struct store_population *all)
 
 /* ------------------------------------------------------------------ the request */
 
+/* Writes all families but those of single queues, which `shown` has. NULL: without
+ * those. */
+static void
+write_metrics(struct context *ctx, const struct store_metrics *metrics,
+              const struct shown_queues *shown, struct exposition *x)
+{
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_ready", NULL,
+        "1 if claimd accepts requests. 0 while it stops, refuses posts or cannot use its "
+        "store.",
+        health_reservation(ctx) == NULL && store_ping(ctx->store, &ctx->op) == ST_OK, 0);
+    if (shown != NULL)
+        write_queues(x, shown);
+    metric_write(x, FAMILY_GAUGE, "claimd_queues", NULL,
+                 "Number of queues in all projects.", metrics->queues, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_subscriptions", NULL,
+                 "Number of subscriptions in all projects.", metrics->subscriptions, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_subscription_backlog_bytes", "bytes",
+                 "Size of the messages that subscribers have not received yet, in bytes.",
+                 metrics->feed_bytes, 0);
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_garbage_messages", NULL,
+        "Number of messages of purged or deleted queues that still occupy memory.",
+        metrics->garbage, 0);
+    if (metrics->unloads)
+        write_unloaded(x, &metrics->all);
+    metric_write(x, FAMILY_GAUGE, "claimd_expiry_lag_seconds", "seconds",
+                 "Delay of the background processing of expired leases, delays and TTLs, "
+                 "in seconds. Responses are always up to date.",
+                 (uint64_t)metrics->lag_ms, 3);
+    write_done(x, metrics);
+    write_quotas(x, ctx->api->quotas);
+    metrics_write(ctx->config->metrics, x);
+}
+
+void
+metrics_collect(struct context *ctx, const struct store_metrics *metrics,
+                exposition_take *take, void *arg)
+{
+    struct exposition x;
+
+    exposition_collect(&x, take, arg);
+    write_metrics(ctx, metrics, NULL, &x);
+}
+
 enum status
 handle_metrics(struct context *ctx)
 {
@@ -416,33 +461,7 @@ handle_metrics(struct context *ctx)
     if (st != ST_OK)
         return st;
     exposition_begin(&x, &ctx->res->body, format);
-    metric_write(
-        &x, FAMILY_GAUGE, "claimd_ready", NULL,
-        "1 if claimd accepts requests. 0 while it stops, refuses posts or cannot use its "
-        "store.",
-        health_reservation(ctx) == NULL && store_ping(ctx->store, &ctx->op) == ST_OK, 0);
-    if (per_queue)
-        write_queues(&x, &shown);
-    metric_write(&x, FAMILY_GAUGE, "claimd_queues", NULL,
-                 "Number of queues in all projects.", metrics.queues, 0);
-    metric_write(&x, FAMILY_GAUGE, "claimd_subscriptions", NULL,
-                 "Number of subscriptions in all projects.", metrics.subscriptions, 0);
-    metric_write(&x, FAMILY_GAUGE, "claimd_subscription_backlog_bytes", "bytes",
-                 "Size of the messages that subscribers have not received yet, in bytes.",
-                 metrics.feed_bytes, 0);
-    metric_write(
-        &x, FAMILY_GAUGE, "claimd_garbage_messages", NULL,
-        "Number of messages of purged or deleted queues that still occupy memory.",
-        metrics.garbage, 0);
-    if (metrics.unloads)
-        write_unloaded(&x, &metrics.all);
-    metric_write(&x, FAMILY_GAUGE, "claimd_expiry_lag_seconds", "seconds",
-                 "Delay of the background processing of expired leases, delays and TTLs, "
-                 "in seconds. Responses are always up to date.",
-                 (uint64_t)metrics.lag_ms, 3);
-    write_done(&x, &metrics);
-    write_quotas(&x, ctx->api->quotas);
-    metrics_write(ctx->config->metrics, &x);
+    write_metrics(ctx, &metrics, per_queue ? &shown : NULL, &x);
     exposition_end(&x);
     ctx->op.lsn = 0; /* metrics need not be durable */
     return response_typed(ctx, 200, exposition_type(format));

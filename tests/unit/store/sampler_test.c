@@ -254,7 +254,7 @@ SCENE_TEST(an_empty_queue_takes_little_memory)
     tick(s, SAMPLER_SAMPLES);
     full = mem_used(s->f.mem);
     ck_assert_uint_gt(full, before + 20000);
-    ck_assert_uint_lt(full, before + 40000);
+    ck_assert_uint_lt(full, before + 48000);
     pop(&s->f, 1);
     tick(s, SAMPLER_SAMPLES + 60);
     ck_assert_uint_le(mem_used(s->f.mem), before + 1000);
