@@ -1452,9 +1452,8 @@ MUTANTS = [
      "a dead letter whose last claim expired says that a worker gave it back",
      "store/last_attempt_test: a_dead_letter_names_the_holder_of_the_claim_that_expired",
      [("engine/dead_letter.c",
-       "            !move_add(&move, m, STORE_CAUSE_EXPIRED, BYTES_NONE))",
-       "            !move_add(&move, m, MUTANT(EXPIRED_AS_RELEASED) ? STORE_CAUSE_ATTEMPTS : STORE_CAUSE_EXPIRED,\n"
-       "                      BYTES_NONE))")]),
+       "!move_add(&move, m, STORE_CAUSE_EXPIRED, BYTES_NONE))",
+       "!move_add(&move, m, MUTANT(EXPIRED_AS_RELEASED) ? STORE_CAUSE_ATTEMPTS : STORE_CAUSE_EXPIRED, BYTES_NONE))")]),
     ("DEFAULT_PROJECT_FOR_TOKENS",
      "a token for several projects gets the project default if the request names none",
      "api/checks_test: a_token_for_one_project_needs_neither_header",
