@@ -462,14 +462,15 @@ class Images(PageCase):
                                       (9, "invoice has no address", 1), (2, "timeout after 30 s", 0)):
             bodies = [self.body("invoices", random) for _ in range(count)]
             api("POST", "/v2/queues/invoices/purge", {"resource_types": ["messages"]})
-            api.dead_letter("invoices", *bodies, reason=reason, client=CLIENTS[client])
+            api.dead_letter("invoices", *bodies, reason=reason, client=CLIENTS[client],
+                            worker="billing-%d 4711" % (client + 1))
             api("POST", "/claimd/clock/advance", {"seconds": 7})
         api.post("invoices", *(self.body("invoices", random) for _ in range(4)))
 
     def claims(self):
         """The claims that are shown; the oldest message of emails, which was tried before."""
         api = self.api
-        claim, ids = api.claim("emails", 2, ttl=600, client=CLIENTS[2])
+        claim, ids = api.claim("emails", 2, ttl=600, client=CLIENTS[2], worker="mailer-1 1907")
         api.finish("emails", claim, ids, "release", "550 mailbox unavailable: smtp.example.org",
                    client=CLIENTS[2])
         _, ids = api.claim("emails", 2, ttl=900, client=CLIENTS[3], worker="mailer-1 2231")
@@ -478,7 +479,7 @@ class Images(PageCase):
         for project, queue, count in (("media", "thumbnails", 8), ("media", "transcode", 1), ("shop", "orders", 5),
                                       ("billing", "charges", 3)):
             api.post(queue, *(self.body(queue, Random(count)) for _ in range(2 * count)), project=project)
-            api.claim(queue, count, ttl=300, client=CLIENTS[5], project=project)
+            api.claim(queue, count, ttl=300, client=CLIENTS[5], project=project, worker="%s-1 512" % queue)
         api("POST", "/claimd/queues/reports/pause", {"claims": True}, project="billing")
         return ids[0]
 
