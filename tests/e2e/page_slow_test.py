@@ -472,7 +472,7 @@ class Images(PageCase):
         api = self.api
         claim, ids = api.claim("emails", 2, ttl=600, client=CLIENTS[2], worker="mailer-1 1907")
         api.finish("emails", claim, ids, "release", "550 mailbox unavailable: smtp.example.org",
-                   client=CLIENTS[2])
+                   client=CLIENTS[2], worker="mailer-1 1907")
         _, ids = api.claim("emails", 2, ttl=900, client=CLIENTS[3], worker="mailer-1 2231")
         api("POST", "/claimd/clock/advance", {"seconds": 100})
         api.claim("emails", 3, ttl=300, client=CLIENTS[4], worker="mailer-2 871")
