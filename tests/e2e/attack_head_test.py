@@ -145,7 +145,7 @@ class Parameters(unittest.TestCase):
             # Nor is any of the budget gone: almost all that is for messages can be filled.
             body = b'{"messages":[{"body":"' + b"x" * 100000 + b'"}]}'
             with Persistent(server) as fetch:
-                for _ in range(54):
+                for _ in range(52):
                     self.assertEqual(status(fetch(post("capacity", body))), 201)
 
 
