@@ -25,9 +25,10 @@ import replay  # noqa: E402
 from daemon import Daemon  # noqa: E402
 from redis_nodes import Node  # noqa: E402
 
-# As in Zaqar, a dead letter keeps its TTL, a delay is at most 15 minutes, and requests need their
-# headers (docs/differences.md).
-ZAQAR = ["--dead-letter-ttl=0", "--max-message-delay=900", "--require-headers=true"]
+# As in Zaqar, a dead letter keeps its TTL, a delay is at most 15 minutes, requests need their headers,
+# and a message lives for an hour (docs/differences.md).
+ZAQAR = ["--dead-letter-ttl=0", "--max-message-delay=900", "--require-headers=true",
+         "--default-message-ttl=3600"]
 
 # A requirement of a transcript -> the options of a server that has it.
 OPTIONS = {
