@@ -176,6 +176,8 @@ caller_client(struct bytes client_id, const struct api_limits *limits, uint64_t 
         return ST_BAD_CLIENT_ID;
     *out = limits->client_id_strict ? hash_mix(halves[0] ^ hash_mix(halves[1]))
                                     : hash_bytes(&key, client_id);
+    if (*out == 0) /* which stands for no client */
+        *out = 1;
     return ST_OK;
 }
 

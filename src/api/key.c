@@ -81,6 +81,8 @@ make_key(const struct context *ctx, struct bytes text, struct store_key *out)
     hash_text(&sha, text);
     sha256_digest(&sha, sizeof(out->hash), (uint8_t *)out->hash);
     hash_text(&sha, req->body.len > 0 ? req->body : BYTES_NONE);
+    if ((ctx->route->flags & ROUTE_RAW) != 0) /* whose type gives the body its meaning */
+        hash_text(&sha, req->headers[API_HEADER_CONTENT_TYPE]);
     sha256_digest(&sha, sizeof(out->digest), (uint8_t *)out->digest);
 }
 

@@ -13,7 +13,7 @@ const char *const notice_names[NOTICES] = {[NOTICE_NO_WORKER] = "no_worker",
                                            [NOTICE_DEAD_LETTERS] = "dead_letters"};
 
 /* RETURNED_SHARE: messages that come back, of those that claims deliver. */
-enum { READY_TOO_OLD_S = 1800, CLAIM_TOO_OLD_S = 3600, RETURNED_SHARE = 20 };
+enum { READY_TOO_OLD_S = 300, CLAIM_TOO_OLD_S = 3600, RETURNED_SHARE = 20 };
 
 bool
 notices_is_empty(const struct store_population *here)

@@ -152,16 +152,17 @@ problem_set_retry(struct response *res, const char *seconds)
         if (strcmp(res->headers[i].name, "Retry-After") != 0)
             continue;
         len = retry_text(text, res->headers[i].value);
-        res->headers[i].value = seconds;
         if (out->failed || out->len < len ||
-            memcmp(out->data + out->len - len, text, len) != 0)
-            return;
-        if (buf_reserve(out, RETRY_CAP)) {
+            memcmp(out->data + out->len - len, text, len) != 0) {
+            res->headers[i].value = seconds;
+        } else if (buf_reserve(out, RETRY_CAP)) {
+            res->headers[i].value = seconds;
             out->len -= len;
             len = retry_text(text, seconds);
             buf_bytes(out, bytes_of(text, len));
+        } else {
+            out->failed = false; /* the old time stays in both */
         }
-        out->failed = false; /* without memory the old time stays */
         return;
     }
 }

@@ -66,9 +66,24 @@ add_json(struct table *t, const json_t *value)
     buf_fini(&json);
 }
 
-static void
-add_queue_name(struct table *t, const json_t *name, const json_t *paused)
+static bool
+has_notice(const json_t *row, const char *name)
 {
+    const json_t *notices = json_object_get(row, "notices");
+
+    for (size_t i = 0; i < json_array_size(notices); i++) {
+        const char *text = json_string_value(json_array_get(notices, i));
+
+        if (text != NULL && strcmp(text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void
+add_queue_name(struct table *t, const json_t *name, const json_t *row)
+{
+    const json_t *paused = json_object_get(row, "paused");
     const bool claims = json_is_true(json_object_get(paused, "claims"));
     const bool posts = json_is_true(json_object_get(paused, "posts"));
     struct buf text;
@@ -79,6 +94,8 @@ add_queue_name(struct table *t, const json_t *name, const json_t *paused)
         buf_str(&text, !posts   ? " (paused)"
                        : claims ? " (all paused)"
                                 : " (posts paused)");
+    if (has_notice(row, "no_worker"))
+        buf_str(&text, " (no worker)");
     t->text.failed |= text.failed;
     table_text(t, buf_view(&text));
     buf_fini(&text);
@@ -175,7 +192,7 @@ table_row(struct table *t, const json_t *object, struct bytes given)
         else if (c->form == TABLE_WORKER)
             add_worker(t, object, c->member);
         else if (c->form == TABLE_QUEUE && json_is_string(value))
-            add_queue_name(t, value, json_object_get(object, "paused"));
+            add_queue_name(t, value, object);
         else
             add_member(t, c->form, value);
     }

@@ -153,7 +153,7 @@ server_failed(struct runner *r, const char *why)
     if (r->away_ms >= 0)
         return;
     r->away_ms = r->now_ms;
-    work_log("waiting for the server: %s", why);
+    work_log("waiting for the server %s: %s", r->server->web.url, why);
     report_state(r, NULL);
 }
 

@@ -341,7 +341,8 @@ static void
 fill_claim_info(const struct txn *t, const struct claim *c, struct store_claim_info *out)
 {
     ident_write(&out->id, claim_ident(c));
-    memcpy(out->client, c->client, c->client_len);
+    if (c->client_len > 0)
+        memcpy(out->client, c->client, c->client_len);
     out->client_len = c->client_len;
     out->number = claim_fence(t->queue, c);
     out->age_ms = c->made_ms < t->now_ms ? t->now_ms - c->made_ms : 0;

@@ -208,11 +208,13 @@ prepare_message(struct move *move, size_t i, size_t *bytes, size_t *keys)
         view.dead_lettered_ms = 0;
         view.cause = STORE_CAUSE_UNKNOWN;
         view.attempts = 0;
+        if (view.released_ms == 0)
+            view.client = BYTES_NONE;
     } else {
         if (view.origin.len == 0)
             view.origin = move->from->queue->where.name;
-        if (view.client.len == 0 && m->claim != NULL)
-            view.client = claim_client(m->claim);
+        if (view.released_ms == 0)
+            view.client = m->claim == NULL ? BYTES_NONE : claim_client(m->claim);
         view.dead_lettered_ms = move->from->now_ms;
         view.cause = one->cause;
         view.attempts = m->claim_count;

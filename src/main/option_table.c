@@ -302,8 +302,8 @@ const struct option options[] = {
     TEXT(0, trusted_proxies, "ADDRESS[/BITS][,...]", "127.0.0.0/8,::1,unix",
          "127.0.0.1,10.0.0.0/24",
          "Addresses of reverse proxies. claimd uses their X-Forwarded-For for the client "
-         "in "
-         "the log, and their X-Forwarded-Prefix and X-Forwarded-Proto for links. unix "
+         "in the log and in claims, and their X-Forwarded-Prefix and X-Forwarded-Proto "
+         "for links. unix "
          "means "
          "all clients of Unix sockets. With none, these headers have no effect."),
 #undef GROUP

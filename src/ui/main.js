@@ -255,6 +255,8 @@ byId('theme').addEventListener('click', () => {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () =>
   themed.dispatchEvent(new Event('change')));
 window.addEventListener('hashchange', () => {
+  for (const dialog of document.querySelectorAll('dialog[open]'))
+    dialog.close(); // it is about what was shown before
   changeEntry();
   if (caller.known)
     go({focus: true});

@@ -104,15 +104,22 @@ export function stateFacts(m) {
   m.unique ? ['Unique key', text(m.unique), m.unique_until ? ', until it is claimed' : ''] : null];
 }
 
-// What the last worker did, and why the message is a dead letter. Older versions did not keep it.
-const ends = {worker: 'dead-lettered it', attempts: 'gave it back', expired: 'gave it back'};
+// Why the message is a dead letter. Older versions did not keep it.
 const causes = {worker: () => '.',
-  attempts: (n) => ` because it was delivered ${n}, and the last worker gave it back.`,
+  attempts: (n) => ` because it was delivered ${n}, as often as its queue allows.`,
   expired: (n) => ` because it was delivered ${n}, and the last claim expired.`};
+
+function causeOf(m) {
+  const worker = workerNode({worker: m.last_worker, address: m.last_address, client: m.last_client});
+  const text = causes[m.cause]?.(m.attempts ? plural(m.attempts, 'time') : 'too often') || '.';
+  return m.last_released_at || !worker ? [text] : [text, ' Its worker was ', worker, '.'];
+}
 
 function lastFailure(m) {
   const worker = workerNode({worker: m.last_worker, address: m.last_address, client: m.last_client});
-  const end = m.dead_lettered_at ? ends[m.cause] || 'failed on it' : 'gave it back';
+  const last = m.last_released_at === m.dead_lettered_at;
+  const end = last && m.cause === 'worker' ? 'dead-lettered it'
+    : last && !m.cause ? 'failed on it' : 'gave it back';
   return [worker ? ['A worker (', worker, ')'] : 'A worker', ` ${end}. Reason: `,
     m.last_reason ? h('strong', {class: 'reason'}, linesText(m.last_reason)) : 'none given.'];
 }
@@ -125,7 +132,7 @@ export function events(project, m) {
     list.push([m.dead_lettered_at, 'Moved here as a dead letter',
       ...(m.origin_queue ? [' from ', h('a', {href: queueHref(project, m.origin_queue)},
         text(m.origin_queue))] : []),
-      causes[m.cause]?.(m.attempts ? plural(m.attempts, 'time') : 'too often') || '.']);
+      ...causeOf(m)]);
   list.sort((a, b) => Date.parse(a[0]) - Date.parse(b[0]));
   const past = list.map(([time, ...what]) =>
     h('li', {}, h('time', {datetime: time}, at(time)), ' ', ...what));

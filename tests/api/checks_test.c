@@ -211,6 +211,10 @@ API_TEST(a_client_without_an_id_lists_what_others_without_one_posted)
     ck_api(f, "POST", "/v2/queues/q/messages", body, 201, NULL);
     ck_api(f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"body\":1"));
+    f->c.headers[CLIENT] = "00000000-0000-0000-0000-000000000000";
+    ck_api(f, "POST", "/v2/queues/o/messages", body, 201, NULL);
+    ck_api(f, "GET", "/v2/queues/o/messages", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"messages\":[]"));
     f->c.headers[CLIENT] = API_CALL_CLIENT;
     ck_api(f, "POST", "/v2/queues/p/messages", body, 201, NULL);
     ck_api(f, "GET", "/v2/queues/p/messages", NULL, 200, NULL);

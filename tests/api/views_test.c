@@ -453,6 +453,23 @@ API_TEST(a_worker_is_shown_by_its_name_and_its_address)
     ck_assert_str_eq(api_pick(f, "messages.0.id"), message);
 }
 
+API_TEST(a_search_finds_the_longest_worker_and_address)
+{
+    static const char worker[] = "0123456789012345678901234567890123456789",
+                      address[] = "abcd:ef01:2345:6789:abcd:ef01:2345:6789";
+
+    api_post_letters(f, "q", "a");
+    f->c.headers[API_HEADER_WORKER] = worker;
+    f->c.address = address;
+    (void)api_take(f, "q", 1);
+    ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages?client=%s", worker), NULL,
+           200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.state"), "claimed");
+    ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages?client=%s", address), NULL,
+           200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.state"), "claimed");
+}
+
 API_TEST(a_worker_name_has_at_most_40_visible_characters)
 {
     f->c.headers[API_HEADER_WORKER] = "0123456789012345678901234567890123456789";

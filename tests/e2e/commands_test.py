@@ -224,7 +224,7 @@ class Views(CommandCase):
             commands.run("post", "third", "x", "--project", "other")
             lines = commands.run("queues").stdout.split("\n")
             self.assertRegex(lines[0], r"^queue +ready +delayed +claimed +oldest ")
-            self.assertRegex(lines[1], r"^old +2 +0 +0 +[1-9]s +- ")
+            self.assertRegex(lines[1], r"^old \(no worker\) +2 +0 +0 +[1-9]s +- ")
             self.assertRegex(lines[2], r"^new +1 +0 +1 +[1-9]s +\ds ")
             self.assertEqual(lines[3:], [""])
             every = Commands(server.url, project=None)

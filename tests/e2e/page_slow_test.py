@@ -167,6 +167,7 @@ LONG = "w" * 1000  # a word
 class Hostile(PageCase):
     options = (*PageCase.options, "--client-id-uuid-safe=off")
     client = "<img src=x onerror=window.ran=8>"  # at most 36 characters
+    worker = "<img src=x onerror=window.ran=10>"  # at most 40
     project = "<b onclick=window.ran=9>\u202e'\"&/?#%2f"
     queue = "-" * 10 + "Q" * 54  # the longest; a name has no other characters than letters, digits, _ and -
 
@@ -180,9 +181,10 @@ class Hostile(PageCase):
         api.create("constructor")
         cls.dead = []
         for text in (*HOSTILE, LONG):
-            cls.dead += api.dead_letter(cls.queue, {"text": text}, reason=text, client=cls.client)
+            cls.dead += api.dead_letter(cls.queue, {"text": text}, reason=text, client=cls.client,
+                                       worker=cls.worker)
         cls.ids = api.post(cls.queue, *([text, {text: text}] for text in HOSTILE), "\0", LONG * 30)
-        cls.claim, _ = api.claim(cls.queue, 3, client=cls.client)
+        cls.claim, _ = api.claim(cls.queue, 3, client=cls.client, worker=cls.worker)
 
     def hover(self):
         """Moves the mouse over all that can be seen, for handlers of it."""
@@ -216,7 +218,7 @@ class Hostile(PageCase):
 
     def test_queue(self):
         self.open(route("queue", self.project, self.queue))
-        self.until_text("#claims", "onerror=window.ran=8")
+        self.until_text("#claims", "onerror=window.ran=10")
         self.until(lambda: len(self.texts("#messages tr[data-message]")) >= 15, "messages are missing")
         self.until_text("#messages", "<script>window.ran = 1</script>")
         self.assert_harmless()
@@ -248,7 +250,7 @@ class Hostile(PageCase):
     def test_reasons(self):
         for one in self.dead:
             self.open(route("message", self.project, "dead", one))
-            self.until_text("#message-history", "onerror=window.ran=8")
+            self.until_text("#message-history", "onerror=window.ran=10")
             self.assert_harmless()
 
     def test_schedules(self):

@@ -532,7 +532,7 @@ fetch("GET", "/claimd/expect?queue=jobs&messages=0")
         self.assertEqual(lines[1:], [
             "claimd: 1 leak: 1 claim, 0 messages never read, 0 dead letters",
             "claimd: If a test lets leases or messages expire on purpose, it moves the clock with "
-            '"may_expire": true'])
+            '"may_expire": true, and names its project in X-Project-ID'])
 
     def test_a_claim_that_expires_on_purpose(self):
         self.assertEqual(self.leaks("""

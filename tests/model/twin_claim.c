@@ -46,7 +46,9 @@ twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i,
     if (target->settings.encrypt && !store_is_sealed(bytes_of(m->body, m->body_len)))
         twin_seal_letter(t, &where, m);
     twin_note_reason(m, reason, client, now_ms);
-    for (size_t k = 0; k < q->claim_count && m->details.client.len == 0; k++)
+    if (m->details.released_ms == 0)
+        twin_set_text(&m->details.client, BYTES_NONE);
+    for (size_t k = 0; k < q->claim_count && m->details.released_ms == 0; k++)
         if (q->claims[k].number == m->claim)
             twin_set_text(&m->details.client,
                           bytes_of(q->claims[k].client, q->claims[k].client_len));

@@ -192,6 +192,8 @@ put_back(struct twin *t, struct twin_queue *q, size_t i, const struct store_queu
     m->details.dead_lettered_ms = 0;
     m->details.cause = STORE_CAUSE_UNKNOWN;
     m->details.attempts = 0;
+    if (m->details.released_ms == 0)
+        twin_set_text(&m->details.client, BYTES_NONE);
     m->delay_s = 0;
     twin_set_text(&m->details.origin, BYTES_NONE);
     twin_append(target, m);

@@ -77,6 +77,15 @@ STORE_TEST(a_dead_letter_names_the_holder_of_the_claim_that_expired)
     expect_only_in(f, 1, "failed");
     use(f, "failed");
     expect_cause(f, 1, STORE_CAUSE_EXPIRED, 2, "second");
+    ck_assert_uint_eq(redrive_all(f).moved, 1);
+    use(f, "q");
+    (void)take_as(f, "third");
+    wait_s(f, 60);
+    (void)take_as(f, "fourth");
+    wait_s(f, 60);
+    expect_only_in(f, 1, "failed");
+    use(f, "failed");
+    expect_cause(f, 1, STORE_CAUSE_EXPIRED, 2, "fourth");
 }
 
 STORE_TEST(a_dead_letter_says_that_no_attempt_was_left)

@@ -81,8 +81,11 @@ text_of_ready(struct context *ctx, const struct explanation *e)
     const struct bytes name = e->settings->dead_letter;
 
     if ((e->settings->paused & STORE_PAUSE_CLAIMS) != 0)
-        return "Claims of the queue are paused. When they resume, a claim delivers it "
-               "after all older ready messages, or moves it to the dead-letter queue.";
+        return is_worn_out(e)
+                   ? "Claims of the queue are paused. When they resume, the next "
+                     "one moves it to the dead-letter queue."
+                   : "Claims of the queue are paused. When they resume, a claim "
+                     "delivers it after all older ready messages.";
     return is_worn_out(e)
                ? arena_printf(
                      ctx->req->arena,

@@ -295,6 +295,9 @@ enum status
 post_decoded(struct context *ctx, const struct decoded_post *decoded)
 {
     const struct version *v = ctx->version;
+    const size_t first =
+        decoded->drafts[0].body.len; /* a raw text grows by its escapes */
+    const size_t size = first > ctx->req->body.len ? first : ctx->req->body.len;
     struct store_post post;
     const struct store_checksum *checksums;
     struct store_unique unique;
@@ -314,7 +317,7 @@ post_decoded(struct context *ctx, const struct decoded_post *decoded)
         .drafts = decoded->drafts,
         .count = decoded->count,
         .client = ctx->client,
-        .request_bytes = v->queue_settings ? ctx->req->body.len : 0,
+        .request_bytes = v->queue_settings ? size : 0,
         .create_queue = v->posts_make_queue,
         .checksums = checksums,
         .unique = is_unique ? &unique : NULL,

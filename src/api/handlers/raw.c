@@ -108,6 +108,12 @@ handle_raw_post(struct context *ctx)
                           &draft.delay_s);
     if (st == ST_OK)
         st = read_raw(ctx, &draft.body);
+    if (st == ST_OK && draft.body.len > (size_t)l->max_messages_post_size)
+        st =
+            context_refuse(ctx, ST_TOO_LARGE,
+                           "the text takes %zu bytes as a JSON string, with its escapes. "
+                           "The maximum is %lld bytes (max_messages_post_size)",
+                           draft.body.len, (long long)l->max_messages_post_size);
     if (st == ST_OK)
         st = become_v2(ctx);
     return st == ST_OK ? post_decoded(ctx, &post) : st;

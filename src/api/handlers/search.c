@@ -100,8 +100,6 @@ read_search(struct context *ctx, struct search *s)
         .origin = read_text(ctx, "origin"),
         .marker = query_get(&ctx->query, "marker"),
     };
-    if (s->client.len > HOLDER_CLIENT_MAX) /* of which a claim keeps no more */
-        s->client.len = HOLDER_CLIENT_MAX;
     if (s->group && !bytes_equal_str(group, "reason"))
         return context_refuse(ctx, ST_BAD_PARAMETER,
                               "the parameter group is \"%s\". It must be reason",

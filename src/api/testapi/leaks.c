@@ -295,27 +295,19 @@ testapi_keep_all_leaks(struct context *ctx, struct bytes project)
 /* ------------------------------------------------------------------ the response */
 
 static void
-write_text(struct buf *out, const char *name, struct bytes value)
-{
-    if (bytes_present(value))
-        json_write_text(out, name, value);
-    else
-        json_write_raw(out, name, bytes_str("null"));
-}
-
-static void
 write_leak(struct buf *out, const struct leak *leak)
 {
     buf_byte(out, '{');
     json_write_text(out, "kind", bytes_str(leak_kind_names[leak->kind]));
-    write_text(out, "project", leak->queue.project);
-    write_text(out, "queue", leak->queue.name);
+    json_write_text_or_null(out, "project", leak->queue.project);
+    json_write_text_or_null(out, "queue", leak->queue.name);
     if (leak->kind == LEAK_DEAD_LETTER)
-        write_text(out, "from", leak->from);
-    write_text(out, leak->kind == LEAK_CLAIM ? "claim" : "id", store_id_bytes(&leak->id));
+        json_write_text_or_null(out, "from", leak->from);
+    json_write_text_or_null(out, leak->kind == LEAK_CLAIM ? "claim" : "id",
+                            store_id_bytes(&leak->id));
     if (leak->kind == LEAK_CLAIM)
         json_write_u64(out, "messages", leak->messages);
-    write_text(out, "client", leak->client);
+    json_write_text_or_null(out, "client", leak->client);
     json_write_time(out, "at", leak->at_ms);
     json_write_i64(out, "at_ms", leak->at_ms);
     if (leak->end != LEAK_END_NONE) {

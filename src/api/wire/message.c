@@ -129,9 +129,10 @@ bool
 holder_has(struct bytes text, struct bytes part)
 {
     const struct holder h = holder_of(text);
+    const size_t len = part.len < HOLDER_CLIENT_MAX ? part.len : HOLDER_CLIENT_MAX;
 
-    return bytes_equal(h.client, part) || bytes_equal(h.address, part) ||
-           bytes_equal(h.worker, part);
+    return bytes_equal(h.client, bytes_of(part.data, len)) ||
+           bytes_equal(h.address, part) || bytes_equal(h.worker, part);
 }
 
 static void

@@ -165,7 +165,7 @@ write_leak(struct leak_report *r, const json_t *leak)
 
     if (kind == NULL || queue == NULL || project == NULL || at == NULL)
         return false;
-    if (client == NULL)
+    if (client == NULL || client[0] == '\0')
         client = "an unknown client";
     (void)snprintf(where, sizeof(where), "queue %s (project %s)", queue, project);
     write_end(r, leak, end);
@@ -255,7 +255,8 @@ leak_report_write_sum(const struct leak_report *r)
             plural_s(r->unread), r->dead_letters, plural_s(r->dead_letters), left_out);
     if (r->expired > 0)
         config_error(&to, "If a test lets leases or messages expire on purpose, it moves "
-                          "the clock with \"may_expire\": true");
+                          "the clock with \"may_expire\": true, and names its project "
+                          "in X-Project-ID");
 }
 
 /* Requests all leaks of the server of `c`, page by page. False: it did not report

@@ -23,7 +23,7 @@ local function add_dead_letter(w, ch, set, letters, n, h, why, reason, client)
     local body, d = call('HGET', M, 'b' .. n), details_with_reason(w, n, h, reason, client)
     local id, sum = id_of(w, tonumber(n), h), checksum_of(h)
     if d.origin == '' then d.origin = letters.own end
-    if d.client == '' and h.claim ~= 0 then d.client = call('HGET', M, 'h' .. digits(h.claim)) or '' end
+    if d.released == 0 then d.client = h.claim ~= 0 and call('HGET', M, 'h' .. digits(h.claim)) or '' end
     d.dead, d.cause, d.attempts = w.now, why, h.count
     remove_message(w, ch, n, h, d)
     if set[5] >= 0 then

@@ -59,4 +59,5 @@ end
 -- Makes details those of a message that is put back.
 function cause.forget(d)
     d.origin, d.dead, d.cause, d.attempts = '', 0, 0, 0
+    if d.released == 0 then d.client = '' end
 end
