@@ -24,7 +24,7 @@ enum table_form {
     TABLE_JSON,   /* always its JSON */
     TABLE_TIME,   /* a number of seconds as a time */
     TABLE_RATE,   /* a number with one decimal */
-    TABLE_QUEUE, /* the name of a queue, what of it is paused, and that it has no worker */
+    TABLE_QUEUE,  /* the name of a queue. Is it paused, or without a worker? */
     TABLE_WORKER, /* worker_write(), of the members behind `member` */
     TABLE_GIVEN   /* the text that the caller gives */
 };
