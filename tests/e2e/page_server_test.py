@@ -159,7 +159,7 @@ class Letters(Frozen):
         self.open("#/server")
         for cause, *parts in (("worker", "A worker dead-lettered it. Reason: declined", "from jobs."),
                               ("attempts", "A worker gave it back.",
-                               "because it was delivered 3 times, and the last worker gave it back."),
+                               "because it was delivered 3 times, as often as its queue allows."),
                               ("expired", "A worker gave it back.",
                                "because it was delivered 3 times, and the last claim expired.")):
             said = self.past(cause=cause, attempts=3)

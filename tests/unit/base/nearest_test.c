@@ -33,6 +33,15 @@ START_TEST(a_misspelled_name_is_like_the_right_one)
     ck_assert_str_eq(find("mesages"), "messages");
 }
 
+/* The hint for a name lives while it is compared. */
+static void
+ck_hint(const char *name, const char *const *known, size_t count, const char *expected)
+{
+    const struct nearest_hint hint = nearest_hint(bytes_str(name), known, count);
+
+    ck_assert_str_eq(hint.text, expected);
+}
+
 START_TEST(a_hint_names_another_name_only)
 {
     static const char *const known[] = {"ttl", "delay"};
@@ -41,10 +50,9 @@ START_TEST(a_hint_names_another_name_only)
     ck_assert_str_eq(nearest_of(bytes_str("TTL"), known, 2), "ttl");
     ck_assert_ptr_null(nearest_of(bytes_str("ttl"), known, 2));
     ck_assert_ptr_null(nearest_of(bytes_str("color"), known, 2));
-    ck_assert_str_eq(nearest_hint(bytes_str("deley"), known, 2).text,
-                     " (did you mean \"delay\"?)");
-    ck_assert_str_eq(nearest_hint(bytes_str("delay"), known, 2).text, "");
-    ck_assert_str_eq(nearest_hint(bytes_str("deley"), known, 0).text, "");
+    ck_hint("deley", known, 2, " (did you mean \"delay\"?)");
+    ck_hint("delay", known, 2, "");
+    ck_hint("deley", known, 0, "");
 }
 
 START_TEST(another_name_is_like_none)
