@@ -45,8 +45,8 @@ class Top(unittest.TestCase):
     def test_the_most_urgent_queue_is_first_and_the_screen_follows(self):
         top = self.top()
         top.shows(r"^claimd top  http://127.0.0.1:\d+  project p\n2 queues  sort: oldest_ready\n"
-                  r"queue +oldest +ready +ready, 2 min +claimed .*\nurgent +\ds +2 +█ +0 .*\n"
-                  r"later +\ds +3 +█ +0 ")
+                  r"queue +oldest +ready +ready, 2 min +claimed .*\nurgent \(no worker\) +\ds +2 +█ +0 .*\n"
+                  r"later \(no worker\) +\ds +3 +█ +0 ")
         self.run_command("post", "third", "x")
         top.shows(r"^3 queues")
         top.shows(r"^third +\ds +1 ")
