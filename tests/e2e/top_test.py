@@ -49,7 +49,7 @@ class Top(unittest.TestCase):
                   r"later \(no worker\) +\ds +3 +█ +0 ")
         self.run_command("post", "third", "x")
         top.shows(r"^3 queues")
-        top.shows(r"^third +\ds +1 ")
+        top.shows(r"^third \(no worker\) +\ds +1 ")
         top.type("s")
         top.shows(r"^3 queues  sort: ready\n.*\nlater .*\nurgent .*\nthird ")
         top.type("sss")

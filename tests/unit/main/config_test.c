@@ -599,8 +599,10 @@ START_TEST(a_profile_sets_options_that_no_source_has_set)
 /* The TTL of messages without one, and where it comes from. */
 #define ck_default_ttl(seconds, place)                                                   \
     do {                                                                                 \
+        const struct config_place where = config_where(&l.config, ttl);                  \
+                                                                                         \
         ck_assert_int_eq(l.config.limits.default_message_ttl, seconds);                  \
-        ck_assert_str_eq(config_where(&l.config, ttl).text, place);                      \
+        ck_assert_str_eq(where.text, place);                                             \
     } while (0)
 
 START_TEST(messages_of_a_durable_store_live_for_two_weeks)

@@ -97,7 +97,7 @@ START_TEST(leaks_that_the_server_no_longer_has_say_why)
         "2026-11-23T10:00:00Z\n"
         "claimd: 7 leaks: 1 claim, 1 message never read, 0 dead letters, 5 not listed\n"
         "claimd: If a test lets leases or messages expire on purpose, it moves the clock "
-        "with \"may_expire\": true\n");
+        "with \"may_expire\": true, and names its project in X-Project-ID\n");
     ck_assert_uint_eq(leak_report_count(&report), 7);
 }
 
