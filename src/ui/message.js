@@ -109,14 +109,18 @@ const causes = {worker: () => '.',
   attempts: (n) => ` because it was delivered ${n}, as often as its queue allows.`,
   expired: (n) => ` because it was delivered ${n}, and the last claim expired.`};
 
+function lastWorker(m) {
+  return workerNode({worker: m.last_worker, address: m.last_address, client: m.last_client});
+}
+
 function causeOf(m) {
-  const worker = workerNode({worker: m.last_worker, address: m.last_address, client: m.last_client});
+  const worker = lastWorker(m);
   const text = causes[m.cause]?.(m.attempts ? plural(m.attempts, 'time') : 'too often') || '.';
   return m.last_released_at || !worker ? [text] : [text, ' Its worker was ', worker, '.'];
 }
 
 function lastFailure(m) {
-  const worker = workerNode({worker: m.last_worker, address: m.last_address, client: m.last_client});
+  const worker = lastWorker(m);
   const last = m.last_released_at === m.dead_lettered_at;
   const end = last && m.cause === 'worker' ? 'dead-lettered it'
     : last && !m.cause ? 'failed on it' : 'gave it back';

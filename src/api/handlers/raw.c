@@ -131,9 +131,14 @@ raw_write(struct context *ctx, struct bytes body)
         return response_json(ctx, 201);
     }
     for (rest = bytes_of(body.data + 1, body.len - 2); rest.len > 0;) {
+        const char *escape = memchr(rest.data, '\\', rest.len);
+        const size_t plain = escape == NULL ? rest.len : (size_t)(escape - rest.data);
         char text[4];
 
-        buf_add(out, text, utf8_write(json_string_next(&rest), text));
+        buf_add(out, rest.data, plain);
+        rest = bytes_of(rest.data + plain, rest.len - plain);
+        if (rest.len > 0)
+            buf_add(out, text, utf8_write(json_string_next(&rest), text));
     }
     return response_typed(ctx, 201, "text/plain; charset=utf-8");
 }

@@ -98,8 +98,8 @@ class Claimd {
   }
 
   /**
-   * Moves the clock. Returns the names of the events of this test. What expires in this test is
-   * expected. What expires in another one has leaked there.
+   * Moves the clock. Returns the names of the events of this test. Leases and messages of this
+   * test may expire by it. Those of other tests are leaks then.
    */
   async advance(seconds) {
     const move = { seconds, may_expire: true };

@@ -78,7 +78,7 @@ class Claimd:
     def advance(self, seconds: float) -> List[str]:
         """Moves the clock. Returns the names of the events of this test.
 
-        What expires in this test is expected. What expires in another one has leaked there.
+        Leases and messages of this test may expire by it. Those of other tests are leaks then.
         """
         moved = self.ask("POST", "/claimd/clock/advance", {"seconds": seconds, "may_expire": True})
         return [e["event"] for e in moved["events"] if e.get("project") == self.project]
