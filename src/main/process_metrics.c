@@ -37,20 +37,20 @@ read_text(const char *path, char text[TEXT_CAP])
 }
 
 /* Counts open descriptors, at most once a second. Two threads may count at the same
- * time. */
+ * time. Without a free descriptor to count with, the last count stays. */
 static uint64_t
 count_descriptors(struct process_metrics *p)
 {
     const int64_t now_ns = clock_stopwatch_ns(), counted_ns = atomic_load(&p->counted_ns);
     uint64_t count = 0;
-    DIR *dir;
+    DIR *dir = NULL;
 
-    if (counted_ns == 0 || now_ns - counted_ns >= COUNT_EVERY_NS) {
+    if (counted_ns == 0 || now_ns - counted_ns >= COUNT_EVERY_NS)
         dir = opendir("/proc/self/fd");
-        while (dir != NULL && readdir(dir) != NULL)
+    if (dir != NULL) {
+        while (readdir(dir) != NULL)
             count++;
-        if (dir != NULL)
-            (void)closedir(dir);
+        (void)closedir(dir);
         /* Without ".", ".." and the descriptor of `dir`. */
         atomic_store(&p->descriptors, count < 3 ? 0 : count - 3);
         atomic_store(&p->counted_ns, now_ns);

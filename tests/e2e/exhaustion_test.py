@@ -18,7 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (SANITIZED, Fetcher, Server, descriptors, eventually, post,  # noqa: E402
+from harness import (SANITIZED, Fetcher, Server, descriptor_numbers, descriptors, eventually, post,  # noqa: E402
                      request, resident_kb)
 
 QUEUES = int(os.environ.get("ATTACK_QUEUES", "10000" if SANITIZED else "100000"))
@@ -222,7 +222,7 @@ class Descriptors(unittest.TestCase):
                 self.assertEqual(fetch("PUT", "/v2/queues/q", b"{}").status // 100, 2)
             for times in (1, 2):
                 eventually(lambda: descriptors(server) == idle + len(fetchers))
-                used = {int(n) for n in os.listdir("/proc/%d/fd" % pid)}
+                used = descriptor_numbers(server)
                 free = min(set(range(len(used) + 1)) - used)
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
                 for _ in range(10):

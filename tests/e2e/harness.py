@@ -12,6 +12,7 @@ are about (pipelining, lying lengths, cut connections), so they speak through so
 """
 
 import atexit
+import contextlib
 import itertools
 import json
 import os
@@ -150,9 +151,11 @@ class Client:
 
     def rest(self):
         """Everything until the server closes; what came before, if it resets."""
+        deadline = time.monotonic() + PATIENCE_S
         try:
             while self._more():
-                pass
+                if time.monotonic() > deadline:
+                    raise AssertionError("the server still sends after %d s" % PATIENCE_S)
         except (ConnectionResetError, ssl.SSLEOFError):
             pass
         data, self.pending = self.pending, b""
@@ -227,9 +230,20 @@ class Viewer:
         self.client.close()
 
 
+def descriptor_numbers(server):
+    """The descriptors that the server keeps open, without the files of /proc that it opens to measure itself."""
+    folder = "/proc/%d/fd/" % server.process.pid
+    numbers = set()
+    for number in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):  # it was closed in the meantime
+            if not os.readlink(folder + number).startswith("/proc/"):
+                numbers.add(int(number))
+    return numbers
+
+
 def descriptors(server):
-    """How many descriptors the server has open."""
-    return len(os.listdir("/proc/%d/fd" % server.process.pid))
+    """How many they are."""
+    return len(descriptor_numbers(server))
 
 
 def resident_kb(server):
