@@ -28,7 +28,8 @@ queue_bytes(const struct store_queue *where, const struct store_metadata *metada
 
     return metadata == NULL
                ? total
-               : total + metadata->json.len + metadata->settings.dead_letter.len;
+               : total + metadata->json.len + metadata->settings.dead_letter.len +
+                     metadata->settings.paused_by.len;
 }
 
 /* Reserves space in the log for a change of `count` messages, see reserve() in

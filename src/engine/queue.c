@@ -5,7 +5,7 @@ struct metadata *
 metadata_new(struct mem *mem, const struct store_metadata *document)
 {
     static const struct store_metadata none = {.settings = STORE_SETTINGS_INIT};
-    struct bytes json, dead;
+    struct bytes json, dead, paused_by;
     struct metadata *md;
     char *to;
 
@@ -13,7 +13,8 @@ metadata_new(struct mem *mem, const struct store_metadata *document)
         document = &none;
     json = document->json;
     dead = document->settings.dead_letter;
-    md = mem_alloc(mem, sizeof(*md) + json.len + dead.len);
+    paused_by = document->settings.paused_by;
+    md = mem_alloc(mem, sizeof(*md) + json.len + dead.len + paused_by.len);
     if (md == NULL)
         return NULL;
     atomic_init(&md->pins, 1);
@@ -22,6 +23,8 @@ metadata_new(struct mem *mem, const struct store_metadata *document)
     md->document.json = bytes_copy_to(&to, json);
     if (bytes_present(dead))
         md->document.settings.dead_letter = bytes_copy_to(&to, dead);
+    if (bytes_present(paused_by))
+        md->document.settings.paused_by = bytes_copy_to(&to, paused_by);
     return md;
 }
 

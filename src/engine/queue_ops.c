@@ -93,9 +93,11 @@ engine_queue_get(struct store *s, struct store_op *op, const struct store_queue 
 static enum status
 update_reserve(const struct txn *t, const struct store_metadata *metadata)
 {
+    const struct store_metadata *old = &t->queue->metadata->document;
     const size_t bytes = queue_bytes(t->where, metadata);
-    const bool grows =
-        bytes > queue_bytes(&t->queue->where, &t->queue->metadata->document);
+    /* Without paused_by: an operator must be able to pause it then, too. */
+    const bool grows = bytes - metadata->settings.paused_by.len >
+                       queue_bytes(t->where, old) - old->settings.paused_by.len;
     enum status st;
 
     if (grows && !mem_admits(t->engine->core.mem, metadata->json.len))

@@ -244,24 +244,6 @@ journal_wall_ahead_ms(const struct journal *j)
                : clock_wall_ahead_ms(j->config.clock);
 }
 
-/* The features that segments need for the change, which is a copy. */
-static unsigned
-features_of(struct store_change change)
-{
-    struct store_message_record m;
-    unsigned needed = 0;
-
-    if (change.kind == STORE_CHANGE_QUEUE)
-        return change.queue.kind == STORE_SCHEDULES ? SEGMENT_UNIQUE : 0;
-    while (change.next(&change, &m)) {
-        if (m.details->unique.key.len > 0)
-            needed |= SEGMENT_UNIQUE;
-        if (m.details->cause != STORE_CAUSE_UNKNOWN)
-            needed |= SEGMENT_CAUSES;
-    }
-    return needed;
-}
-
 /* Appends one change. Returns its LSN; 0: it has no record. Needs the lock. */
 static uint64_t
 append_one(struct journal *j, struct store_change *change, size_t *space)
@@ -269,8 +251,11 @@ append_one(struct journal *j, struct store_change *change, size_t *space)
     size_t size;
 
     lock_assert_held(&j->lock);
-    if (change->kind == STORE_CHANGE_DETAILS || change->kind == STORE_CHANGE_QUEUE)
-        atomic_fetch_or(&j->features, features_of(*change));
+    if (record_may_need_features(change->kind)) {
+        struct store_change copy = *change;
+
+        atomic_fetch_or(&j->features, record_features(&copy));
+    }
     size = buffer_append(j->filling, j->next_lsn, change);
     if (size == 0)
         return 0;

@@ -126,12 +126,11 @@ begin_segment(struct journal *j, const struct frame *frame)
 }
 
 /*
- * Checks whether there are body files, keys of unique messages, schedules or causes of
- * dead letters, and the segment does not say so. An older claimd must not read later
- * frames, which may have a RUN, a key or a cause.
- * So segments that begin from now on say so, and the present one ends, unless it has no
- * frame, or its successor is needed for a full disk. (An older claimd takes a key or
- * a cause for damage then.)
+ * Checks whether there are body files or records that need a feature, and the segment
+ * does not say so. An older claimd must not read later frames. So segments that begin
+ * from now on say so, and the present one ends, unless it has no frame, or there is no
+ * spare segment for more than deletions. (An older claimd takes such a record for damage
+ * then.)
  */
 static bool
 needs_feature(struct journal *j, const struct frame *frame)

@@ -271,6 +271,11 @@ read_records(struct reader *r, size_t offset, const struct frame *frame)
             record.mark.what == MARK_CHECKPOINT_END &&
             r->checkpointed < record.mark.since)
             r->checkpointed = record.mark.since;
+        if (st == ST_OK && record_may_need_features(record.type)) {
+            struct record copy = record;
+
+            r->required |= record_features(&copy.change);
+        }
         if (st == ST_OK)
             st = r->record(r->arg, r, &record);
         if (st == ST_NO_MEMORY)

@@ -1,6 +1,7 @@
 #include "journal/record.h"
 #include "claimd/base/invariant.h"
 #include "claimd/ds/list.h"
+#include "journal/frame.h"
 #include "journal/wire.h"
 
 #include <stddef.h>
@@ -13,7 +14,7 @@ enum width {
     U64,       /* uint64_t, int64_t */
     U32,       /* uint32_t */
     FLAG,      /* bool: a byte */
-    SWITCHES,  /* flags of struct store_settings, and which claim defaults follow */
+    SWITCHES,  /* flags of struct store_settings, and which of its fields follow */
     KIND,      /* enum store_kind */
     MARK_KIND, /* enum record_mark */
     KEY_KIND,  /* enum store_key_kind */
@@ -206,6 +207,34 @@ record_type_of(const struct store_change *change)
     return change->kind;
 }
 
+/* ------------------------------------------------------------------ features */
+
+bool
+record_may_need_features(unsigned type)
+{
+    return type == STORE_CHANGE_DETAILS || type == STORE_CHANGE_QUEUE ||
+           type == STORE_CHANGE_META;
+}
+
+unsigned
+record_features(struct store_change *change)
+{
+    struct store_message_record m;
+    unsigned needed = 0;
+
+    if (change->kind == STORE_CHANGE_QUEUE && change->queue.kind == STORE_SCHEDULES)
+        needed |= SEGMENT_UNIQUE;
+    if (change->metadata != NULL && change->metadata->settings.paused_by.len > 0)
+        needed |= SEGMENT_CAUSES;
+    while (change->kind == STORE_CHANGE_DETAILS && change->next(change, &m)) {
+        if (m.details->unique.key.len > 0)
+            needed |= SEGMENT_UNIQUE;
+        if (m.details->cause != STORE_CAUSE_UNKNOWN)
+            needed |= SEGMENT_CAUSES;
+    }
+    return needed;
+}
+
 /* ------------------------------------------------------------------ writing */
 
 enum {
@@ -279,15 +308,16 @@ put_details(uint8_t *at, const struct store_details *details)
 }
 
 /*
- * A byte of bits: encrypt, those of enum store_pause, and which of claim_ttl_s and
- * claim_grace_s follow. Older records have only the first.
+ * A byte of bits: encrypt, those of enum store_pause, and which of claim_ttl_s,
+ * claim_grace_s and paused_by follow. Older records have only the first.
  */
 enum {
     ENCRYPT_BIT = 1,
     PAUSE_SHIFT = 1,
     PAUSE_BITS = STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS,
     CLAIM_TTL_BIT = 8,
-    CLAIM_GRACE_BIT = 16
+    CLAIM_GRACE_BIT = 16,
+    PAUSED_BY_BIT = 32
 };
 
 static uint8_t *
@@ -295,12 +325,16 @@ put_switches(uint8_t *at, const struct store_settings *set)
 {
     const bool ttl = set->claim_ttl_s != STORE_UNSET;
     const bool grace = set->claim_grace_s != STORE_UNSET;
+    const bool by = set->paused_by.len > 0;
 
     *at++ = (uint8_t)((set->encrypt ? ENCRYPT_BIT : 0) | (set->paused << PAUSE_SHIFT) |
-                      (ttl ? CLAIM_TTL_BIT : 0) | (grace ? CLAIM_GRACE_BIT : 0));
+                      (ttl ? CLAIM_TTL_BIT : 0) | (grace ? CLAIM_GRACE_BIT : 0) |
+                      (by ? PAUSED_BY_BIT : 0));
     if (ttl)
         at = wire_put_u64(at, (uint64_t)set->claim_ttl_s);
-    return grace ? wire_put_u64(at, (uint64_t)set->claim_grace_s) : at;
+    if (grace)
+        at = wire_put_u64(at, (uint64_t)set->claim_grace_s);
+    return by ? put_text(at, set->paused_by) : at;
 }
 
 /* Fields with a byte in front that says whether they are present. */
@@ -480,26 +514,6 @@ get_flag(struct record *r, bool *out)
 }
 
 static bool
-get_switches(struct record *r, struct store_settings *out)
-{
-    const unsigned known =
-        ENCRYPT_BIT | PAUSE_BITS << PAUSE_SHIFT | CLAIM_TTL_BIT | CLAIM_GRACE_BIT;
-    const uint8_t *at = get_bytes(r, 1);
-    unsigned bits;
-
-    if (at == NULL || *at > known)
-        return false;
-    bits = *at;
-    out->encrypt = (bits & ENCRYPT_BIT) != 0;
-    out->paused = bits >> PAUSE_SHIFT & PAUSE_BITS;
-    out->claim_ttl_s = out->claim_grace_s = STORE_UNSET;
-    return ((bits & CLAIM_TTL_BIT) == 0 ||
-            get_number(r, &out->claim_ttl_s, sizeof(out->claim_ttl_s))) &&
-           ((bits & CLAIM_GRACE_BIT) == 0 ||
-            get_number(r, &out->claim_grace_s, sizeof(out->claim_grace_s)));
-}
-
-static bool
 get_id(struct record *r, struct store_id *out)
 {
     const uint8_t *at = get_bytes(r, ID_BYTES);
@@ -533,6 +547,28 @@ get_text(struct record *r, bool optional, struct bytes *out)
     if (!get_number(r, &len, sizeof(len)))
         return false;
     return len == UINT32_MAX ? optional : get_text_of(r, len, out);
+}
+
+static bool
+get_switches(struct record *r, struct store_settings *out)
+{
+    const unsigned known = ENCRYPT_BIT | PAUSE_BITS << PAUSE_SHIFT | CLAIM_TTL_BIT |
+                           CLAIM_GRACE_BIT | PAUSED_BY_BIT;
+    const uint8_t *at = get_bytes(r, 1);
+    unsigned bits;
+
+    if (at == NULL || *at > known)
+        return false;
+    bits = *at;
+    out->encrypt = (bits & ENCRYPT_BIT) != 0;
+    out->paused = bits >> PAUSE_SHIFT & PAUSE_BITS;
+    out->claim_ttl_s = out->claim_grace_s = STORE_UNSET;
+    return ((bits & CLAIM_TTL_BIT) == 0 ||
+            get_number(r, &out->claim_ttl_s, sizeof(out->claim_ttl_s))) &&
+           ((bits & CLAIM_GRACE_BIT) == 0 ||
+            get_number(r, &out->claim_grace_s, sizeof(out->claim_grace_s))) &&
+           ((bits & PAUSED_BY_BIT) == 0 ||
+            (get_text(r, false, &out->paused_by) && out->paused_by.len > 0));
 }
 
 static bool

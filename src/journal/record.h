@@ -42,6 +42,11 @@ unsigned record_type_of(const struct store_change *change);
  * the size of the record; 0: the change is not logged. */
 size_t record_write(uint8_t *to, struct store_change *change);
 
+/* True if records of this type may need a feature of their segment (frame.h); and those
+ * that the change needs, iterating over its messages. */
+bool record_may_need_features(unsigned type);
+unsigned record_features(struct store_change *change);
+
 /* Writes a mark: at most record_bound(0, 0) bytes. Returns its size. */
 size_t record_write_mark(uint8_t *to, const struct mark *mark, int64_t now_ms);
 

@@ -271,7 +271,7 @@ begin_log(struct recovery *r)
     j->next_lsn = r->reader.next_lsn;
     j->time_ms = r->out->now_ms;
     atomic_store(&j->durable, r->reader.next_lsn - 1);
-    s->required |= r->reader.required & SEGMENT_UNIQUE;
+    s->required |= r->reader.required & (SEGMENT_UNIQUE | SEGMENT_CAUSES);
     error = segments_begin(s, r->reader.next_lsn, r->out->now_ms);
     if (error == 0)
         error = segments_note_durable(s, r->reader.next_lsn - 1, 0);

@@ -284,6 +284,7 @@ call_metadata(struct call *c, const struct store_metadata *metadata)
     call_number(c, set->claim_ttl_s);
     call_number(c, set->claim_grace_s);
     call_number(c, set->paused);
+    call_word(c, set->paused_by);
 }
 
 /* ---------------------------------------------------------------------- running */
@@ -447,11 +448,12 @@ call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
         ENCRYPT,
         CLAIM_TTL,
         CLAIM_GRACE,
-        PAUSED
+        PAUSED,
+        PAUSED_BY
     };
     struct store_settings *set = &out->settings;
 
-    ENSURE(call_has(c, at + PAUSED));
+    ENSURE(call_has(c, at + PAUSED_BY));
     *set = (struct store_settings)STORE_SETTINGS_INIT;
     out->json = call_item(c, at);
     set->max_post_bytes = call_integer(c, at + POST);
@@ -466,6 +468,8 @@ call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
     set->claim_ttl_s = call_integer(c, at + CLAIM_TTL);
     set->claim_grace_s = call_integer(c, at + CLAIM_GRACE);
     set->paused = (unsigned)call_integer(c, at + PAUSED);
+    if (call_item(c, at + PAUSED_BY).len > 0)
+        set->paused_by = call_item(c, at + PAUSED_BY);
 }
 
 struct message_head

@@ -206,8 +206,8 @@ void call_key(struct call *c, const struct store_key *key);
 #define CALL_SCRIPT(call, name)                                                          \
     ((call)->key == NULL ? SCRIPT_##name : SCRIPT_##name##_keyed)
 
-/* A document and nine settings. NULL: none. */
-enum { METADATA_WORDS = 12 };
+/* A document and twelve settings. NULL: none. */
+enum { METADATA_WORDS = 13 };
 void call_metadata(struct call *c, const struct store_metadata *metadata);
 
 /*

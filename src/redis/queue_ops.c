@@ -252,8 +252,8 @@ redis_queue_update(struct store *store, struct store_op *op,
 
 /* ---------------------------------------------------------------------- views */
 
-/* Makes a view that owns its texts: name, metadata and dead-letter queue. `c`: the
- * response of queue_get; NULL: without metadata. */
+/* Makes a view that owns its texts: name, metadata, dead-letter queue and the client that
+ * paused it. `c`: the response of queue_get; NULL: without metadata. */
 static enum status
 queue_view_fill(struct redis_store *s, struct store_queue_view *view, struct bytes name,
                 const struct call *c)
@@ -265,7 +265,8 @@ queue_view_fill(struct redis_store *s, struct store_queue_view *view, struct byt
 
     if (c != NULL)
         call_read_metadata(c, METADATA, &found);
-    size = name.len + found.json.len + found.settings.dead_letter.len + 1;
+    size = name.len + found.json.len + found.settings.dead_letter.len +
+           found.settings.paused_by.len + 1;
     text = mem_alloc(s->config.mem, size);
     if (text == NULL)
         return ST_NO_MEMORY;
@@ -278,6 +279,9 @@ queue_view_fill(struct redis_store *s, struct store_queue_view *view, struct byt
     if (bytes_present(found.settings.dead_letter))
         view->metadata.settings.dead_letter =
             bytes_copy_to(&text, found.settings.dead_letter);
+    if (bytes_present(found.settings.paused_by))
+        view->metadata.settings.paused_by =
+            bytes_copy_to(&text, found.settings.paused_by);
     ENSURE(text < (char *)view->pin + size);
     return ST_OK;
 }

@@ -186,7 +186,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
  * limit of groups. */
 #define SCRIPT_LIST(X)                                                                   \
     X(queue_create, "ntn", "", 0)                                                        \
-    X(queue_get, "ntiiiiitiiiin", "", 0)                                                 \
+    X(queue_get, "ntiiiiitiiiint", "", 0)                                                \
     X(queue_update, "", "", 0)                                                           \
     X(queue_update_full, "", "", 0)                                                      \
     X(queue_delete, "|t", "tt", 64)                                                      \
@@ -197,7 +197,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_audit, "|t", "", 0)                                                          \
     X(queue_expire, "i", "tt", SHAPE_ANY)                                                \
     X(queue_ready, "nnn", "", 0)                                                         \
-    X(queue_read, "ntn|tiiiiitiiiin", "nhtc", 256)                                       \
+    X(queue_read, "ntn|tiiiiitiiiint", "nhtc", 256)                                      \
     X(queue_apply, "t", "", 0)                                                           \
     X(index_page, "n", "t", SHAPE_ASKED)                                                 \
     X(index_add, "", "", 0)                                                              \

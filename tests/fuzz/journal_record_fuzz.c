@@ -19,7 +19,8 @@ texts_of(const struct record *record)
     size_t total = change->queue.project.len + change->queue.name.len;
 
     if (change->metadata != NULL)
-        total += change->metadata->json.len + change->metadata->settings.dead_letter.len;
+        total += change->metadata->json.len + change->metadata->settings.dead_letter.len +
+                 change->metadata->settings.paused_by.len;
     if (change->subscription != NULL)
         total += change->subscription->subscriber.len + change->subscription->options.len;
     while (copy.change.next(&copy.change, &m))

@@ -98,6 +98,7 @@ read_queues(struct store_queues *queues, size_t most)
         read_text(queues->queues[i].name);
         read_text(queues->queues[i].metadata.json);
         read_text(queues->queues[i].metadata.settings.dead_letter);
+        read_text(queues->queues[i].metadata.settings.paused_by);
     }
     store_queues_release(queues);
 }

@@ -178,6 +178,8 @@ some_metadata(struct history *h)
     if (!chance(h, 90))
         set->paused = (unsigned)between(h, STORE_PAUSE_CLAIMS,
                                         STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS);
+    if (set->paused == STORE_PAUSE_CLAIMS)
+        set->paused_by = bytes_str("7\nweb3");
     if (!chance(h, h->shape->dead))
         return md;
     set->max_claim_count = sometimes_unset(h, 90, between(h, 1, 3));

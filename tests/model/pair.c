@@ -418,6 +418,7 @@ agree_view(const struct pair *p, const struct store_queue_view *t,
     pair_agree(p, "dead_letter_ttl_s", ts->dead_letter_ttl_s, es->dead_letter_ttl_s);
     pair_agree_bytes(p, "dead_letter", ts->dead_letter, es->dead_letter);
     pair_agree(p, "paused", ts->paused, es->paused);
+    pair_agree_bytes(p, "paused_by", ts->paused_by, es->paused_by);
 }
 
 bool

@@ -28,6 +28,7 @@ same_settings(const struct store_settings *a, const struct store_settings *b)
     ck_assert_int_eq(a->transient, b->transient);
     ck_assert_int_eq(a->encrypt, b->encrypt);
     ck_assert_uint_eq(a->paused, b->paused);
+    ck_assert(bytes_equal(a->paused_by, b->paused_by));
 }
 
 /* Returns whether it is transient. */

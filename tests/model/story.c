@@ -89,6 +89,8 @@ some_metadata(struct story *s)
         return md;
     if (story_below(s, 6) == 0)
         md.settings.paused = 1 + (unsigned)story_below(s, 3);
+    if (md.settings.paused == STORE_PAUSE_CLAIMS)
+        md.settings.paused_by = bytes_str("7\nweb3");
     md.settings.max_claim_count = 1 + (int64_t)story_below(s, 2);
     md.settings.dead_letter = bytes_str(names[story_below(s, 4)]); /* perhaps itself */
     if (story_below(s, 2) == 0)

@@ -32,6 +32,8 @@ show_queue(struct store_queues *out, const struct twin_queue *q)
         bytes_of(twin_copy(bytes_of(q->json, q->json_len)), q->json_len);
     if (bytes_present(q->settings.dead_letter))
         view->metadata.settings.dead_letter.data = twin_copy(q->settings.dead_letter);
+    if (bytes_present(q->settings.paused_by))
+        view->metadata.settings.paused_by.data = twin_copy(q->settings.paused_by);
 }
 
 static struct store_queues
@@ -52,6 +54,7 @@ twin_queues_release(const struct store *s, struct store_queues *queues)
         free((char *)(uintptr_t)queues->queues[i].name.data);
         free((char *)(uintptr_t)queues->queues[i].metadata.json.data);
         free((char *)(uintptr_t)queues->queues[i].metadata.settings.dead_letter.data);
+        free((char *)(uintptr_t)queues->queues[i].metadata.settings.paused_by.data);
     }
     free(queues->queues);
 }

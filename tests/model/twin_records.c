@@ -72,6 +72,7 @@ twin_records_release(const struct store *s, struct store_records *records)
         } else {
             free_text(r->metadata.json);
             free_text(r->metadata.settings.dead_letter);
+            free_text(r->metadata.settings.paused_by);
         }
     }
     free(records->all);
@@ -135,6 +136,9 @@ read_queue(const struct twin_queue *q, struct store_record *out)
     if (bytes_present(q->settings.dead_letter))
         out->metadata.settings.dead_letter =
             copied(q->settings.dead_letter.data, q->settings.dead_letter.len);
+    if (bytes_present(q->settings.paused_by))
+        out->metadata.settings.paused_by =
+            copied(q->settings.paused_by.data, q->settings.paused_by.len);
 }
 
 static enum status

@@ -69,7 +69,7 @@ void
 twin_set_metadata(struct twin *t, struct twin_queue *q,
                   const struct store_metadata *metadata)
 {
-    char *json = NULL, *dead_letter = NULL;
+    char *json = NULL, *dead_letter = NULL, *paused_by = NULL;
     struct store_settings settings = STORE_SETTINGS_INIT;
     size_t json_len = 0;
 
@@ -82,11 +82,17 @@ twin_set_metadata(struct twin *t, struct twin_queue *q,
         dead_letter = twin_copy(settings.dead_letter);
         settings.dead_letter.data = dead_letter;
     }
+    if (bytes_present(settings.paused_by)) {
+        paused_by = twin_copy(settings.paused_by);
+        settings.paused_by.data = paused_by;
+    }
     free(q->json);
     free(q->dead_letter);
+    free(q->paused_by);
     q->json = json;
     q->json_len = json_len;
     q->dead_letter = dead_letter;
+    q->paused_by = paused_by;
     q->settings = settings;
     q->version = ++t->versions;
 }
@@ -124,6 +130,7 @@ twin_remove_queue(struct twin *t, struct twin_queue *q)
     free(q->claims);
     free(q->json);
     free(q->dead_letter);
+    free(q->paused_by);
     free(q->project);
     free(q->name);
     free(q);

@@ -68,6 +68,7 @@ struct twin_queue {
     char *json;      /* owned, NULL: none */
     size_t json_len;
     char *dead_letter; /* owned, what settings.dead_letter points at */
+    char *paused_by;   /* the same of settings.paused_by */
     struct store_settings settings;
     uint64_t version;
     uint64_t last_position;

@@ -105,8 +105,18 @@ STORE_TEST(an_unknown_queue_has_no_metadata_to_show_or_change)
 
 STORE_TEST(settings_come_back_as_they_were_given)
 {
-    struct store_settings given = {
-        1000, 61, 7, 3, 120, 90, 80, bytes_str("failed"), false, true, STORE_PAUSE_POSTS};
+    struct store_settings given = {1000,
+                                   61,
+                                   7,
+                                   3,
+                                   120,
+                                   90,
+                                   80,
+                                   bytes_str("failed"),
+                                   false,
+                                   true,
+                                   STORE_PAUSE_POSTS,
+                                   bytes_str("5\nweb3")};
     struct store_queues queues = STORE_QUEUES_INIT;
     const struct store_settings *shown;
 
@@ -125,6 +135,7 @@ STORE_TEST(settings_come_back_as_they_were_given)
     ck_assert(bytes_equal_str(shown->dead_letter, "failed"));
     ck_assert(shown->encrypt);
     ck_assert_uint_eq(shown->paused, STORE_PAUSE_POSTS);
+    ck_assert(bytes_equal_str(shown->paused_by, "5\nweb3"));
     store_queues_release(&queues);
 }
 
@@ -146,6 +157,7 @@ STORE_TEST(unset_settings_come_back_unset)
     ck_assert_int_eq(shown->claim_ttl_s, STORE_UNSET);
     ck_assert_int_eq(shown->claim_grace_s, STORE_UNSET);
     ck_assert(!bytes_present(shown->dead_letter));
+    ck_assert(!bytes_present(shown->paused_by));
     store_queues_release(&queues);
 }
 

@@ -3,16 +3,19 @@
 
 enum { CLAIMS = STORE_PAUSE_CLAIMS, POSTS = STORE_PAUSE_POSTS, BOTH = CLAIMS | POSTS };
 
-/* The requests that the store shows as paused. */
+/* The requests that the store shows as paused. It also shows PAUSED_BY. */
 static unsigned
 shown(struct fixture *f)
 {
     struct store_queues queues = STORE_QUEUES_INIT;
+    struct bytes by;
     unsigned paused;
 
     ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
                      ST_OK);
     paused = queues.queues[0].metadata.settings.paused;
+    by = queues.queues[0].metadata.settings.paused_by;
+    ck_assert(paused == 0 ? !bytes_present(by) : bytes_equal_str(by, PAUSED_BY));
     store_queues_release(&queues);
     return paused;
 }

@@ -460,6 +460,9 @@ recorded_journal_write_unique(struct sim_disk *disk, struct recorded_results *re
     recorder_start(&r);
     use(&r.f, "unique");
     post_keyed(&r.f, "until-claimed", true); /* 4 */
+    use(&r.f, "paused");
+    make_with(&r.f, "", (struct store_settings)STORE_SETTINGS_INIT);
+    pause_queue(&r.f, STORE_PAUSE_POSTS);
     recorder_commit(&r);
     sim_disk_crash_losing_all(disk);
     recorder_stop(&r);

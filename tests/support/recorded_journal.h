@@ -15,11 +15,12 @@
  *     60 s     the other process: 1 to 3 are claimed, 50 is deleted; the body file of
  *              "passing" is removed, "again" gets 108 to 117; then a power cut
  *
- * And that of version-2-unique, of messages with keys:
+ * And that of version-3-unique, of messages with keys:
  *
  *     0 s      1 has no key; 2 has one until it is claimed, and is claimed; 3 has one and
  *              is a dead letter; a checkpoint; 3 goes back; a peaceful end
- *     60 s     the other process: 4 gets the key of 2; then a power cut
+ *     60 s     the other process: 4 gets the key of 2; "paused" is paused; then a power
+ *              cut
  */
 #ifndef TESTS_SUPPORT_RECORDED_JOURNAL_H
 #define TESTS_SUPPORT_RECORDED_JOURNAL_H
@@ -54,7 +55,7 @@ struct recorded_results {
 /* Tells the story on an empty disk. */
 void recorded_journal_write(struct sim_disk *disk, struct recorded_results *results);
 
-/* The same for version-2-unique: `late` holds 2. */
+/* The same for version-3-unique: `late` holds 2. */
 void
 recorded_journal_write_unique(struct sim_disk *disk, struct recorded_results *results);
 

@@ -321,6 +321,7 @@ pause_queue(struct fixture *f, unsigned paused)
                      ST_OK);
     changed = queues.queues[0].metadata;
     changed.settings.paused = paused;
+    changed.settings.paused_by = paused == 0 ? BYTES_NONE : bytes_str(PAUSED_BY);
     ck_assert_status(store_queue_update(f->store, STORE_AT(f->now_ms), &f->queue,
                                         queues.queues[0].version, &changed),
                      ST_OK);

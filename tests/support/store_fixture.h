@@ -119,7 +119,9 @@ int housekeep(struct fixture *f);
 
 /* Makes the queue with these settings (NULL: none). */
 void make_queue(struct fixture *f, const struct store_settings *settings);
-/* Pauses what is in `paused` (enum store_pause), and resumes the rest. */
+/* Pauses what is in `paused` (enum store_pause) in the name of PAUSED_BY, and resumes the
+ * rest. */
+#define PAUSED_BY "1796000000000\nc\n10.0.0.7\nweb3 4711"
 void pause_queue(struct fixture *f, unsigned paused);
 void delete_queue(struct fixture *f);
 void purge(struct fixture *f);

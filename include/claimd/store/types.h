@@ -76,6 +76,8 @@ struct store_settings {
     bool transient;            /* _persistence is "memory" */
     bool encrypt;              /* _enable_encrypt_messages: bodies must be sealed */
     unsigned paused;           /* of enum store_pause; not in the metadata's document */
+    struct bytes paused_by;    /* the last pause, a text of the caller. Absent: it is
+                                * not paused, or an older version paused it */
 };
 
 /* Requests that an operator has paused for a queue. */
@@ -87,7 +89,10 @@ enum store_pause {
 #define STORE_SETTINGS_INIT                                                              \
     {                                                                                    \
         STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET,    \
-            STORE_UNSET, {NULL, 0}, false, false, 0                                      \
+            STORE_UNSET, {NULL, 0}, false, false, 0,                                     \
+        {                                                                                \
+            NULL, 0                                                                      \
+        }                                                                                \
     }
 
 /* The first byte of an encrypted body, with which no JSON text begins. A store knows
@@ -259,7 +264,7 @@ store_holds_key(const struct store_details *d)
 }
 
 /* Bytes. A client is a text of the caller: the store keeps it as it is. */
-enum { STORE_REASON_MAX = 1024, STORE_CLIENT_MAX = 123 };
+enum { STORE_REASON_MAX = 1024, STORE_CLIENT_MAX = 123, STORE_PAUSED_BY_MAX = 144 };
 
 /* Messages, and the claim that they were read by. */
 struct store_batch {

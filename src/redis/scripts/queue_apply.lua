@@ -19,8 +19,8 @@ else
     encrypts = read_settings(w)[8] == 1
 end
 
-local claim_count, claims, last = tonumber(ARGV[15]), {}, w and w.last_claim or 0
-local subscribers = 16 + 4 * claim_count
+local claim_count, claims, last = tonumber(ARGV[16]), {}, w and w.last_claim or 0
+local subscribers = 17 + 4 * claim_count
 local subscriber_count = tonumber(ARGV[subscribers + 1])
 local from = subscribers + 2 + 11 * subscriber_count
 if not S and (subscriber_count > 0 or w and w.feed == 1) then return { NEEDS_FEED } end
@@ -51,7 +51,7 @@ end
 
 local ch = changes()
 for i = 1, claim_count do
-    local at = 16 + 4 * (i - 1)
+    local at = 17 + 4 * (i - 1)
     local id = ARGV[at]
     local c = { secret = id == '' and ARGV[at + 1] or sub(id, 1, 12), started = tonumber(ARGV[at + 2]),
         ends = tonumber(ARGV[at + 3]), left = 0, numbers = {} }

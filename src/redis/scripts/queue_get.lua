@@ -8,5 +8,5 @@ local q = call('HMGET', Q, 'v', 'j')
 local set = read_settings(w)
 for i, value in ipairs(set) do set[i] = tostring(value) end
 set[9], set[10] = read_claim_defaults()
-set[11] = w.paused
+set[11], set[12] = read_pause(w)
 return { OK, q[1], q[2], unpack(set) }

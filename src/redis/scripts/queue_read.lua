@@ -15,7 +15,7 @@ local numbers, done = numbers_behind(tonumber(ARGV[2]), true, 256)
 local out, bytes, last = { OK, w.now, w.tag, 0, call('HGET', Q, 'j') }, 0, 0
 for _, value in ipairs(read_settings(w)) do out[#out + 1] = tostring(value) end
 add_pair(out, read_claim_defaults())
-out[#out + 1] = w.paused
+add_pair(out, read_pause(w))
 for i, n in ipairs(numbers) do
     local m = call('HMGET', M, n, 'b' .. n)
     local h, holder = unpack_head(m[1]), ''

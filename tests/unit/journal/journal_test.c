@@ -579,7 +579,7 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     close_world(&w);
 }
 
-START_TEST(a_full_disk_refuses_larger_metadata_and_lets_a_paused_queue_resume)
+START_TEST(a_full_disk_refuses_larger_metadata_and_lets_a_queue_resume_and_pause)
 {
     const struct store_metadata larger = {bytes_str("{}"), STORE_SETTINGS_INIT};
     struct store_op op = {.now_ms = START_MS};
@@ -606,6 +606,8 @@ START_TEST(a_full_disk_refuses_larger_metadata_and_lets_a_paused_queue_resume)
         store_queue_update(w.f.store, &op, &w.f.queue, found.queues[0].version, &larger),
         ST_FULL);
     store_queues_release(&found);
+    pause_queue(&w.f, 0);
+    pause_queue(&w.f, STORE_PAUSE_CLAIMS); /* needs more bytes, and is possible, too */
     pause_queue(&w.f, 0);
     take(&w.f, 1);
     expect(&w.f, 1);

@@ -137,6 +137,8 @@ some_metadata(struct random *r, struct sample *s)
     set->claim_grace_s = random_chance(r, 50) ? (int64_t)random_next(r) : STORE_UNSET;
     if (random_chance(r, 50))
         set->dead_letter = some_text(r, s, s->texts[0]);
+    if (set->paused != 0 && random_chance(r, 50))
+        set->paused_by = bytes_str("5\nweb3");
     s->metadata.json = some_text(r, s, s->texts[1]);
 }
 
@@ -255,6 +257,7 @@ same_metadata(const struct store_metadata *a, const struct store_metadata *b)
     ck_assert_int_eq(a->settings.transient, b->settings.transient);
     ck_assert_int_eq(a->settings.encrypt, b->settings.encrypt);
     ck_assert_uint_eq(a->settings.paused, b->settings.paused);
+    ck_assert(bytes_equal(a->settings.paused_by, b->settings.paused_by));
 }
 
 static void
@@ -819,7 +822,8 @@ texts_of(const struct record *record)
     size_t total = change->queue.project.len + change->queue.name.len;
 
     if (change->metadata != NULL)
-        total += change->metadata->json.len + change->metadata->settings.dead_letter.len;
+        total += change->metadata->json.len + change->metadata->settings.dead_letter.len +
+                 change->metadata->settings.paused_by.len;
     if (change->subscription != NULL)
         total += change->subscription->subscriber.len + change->subscription->options.len;
     while (copy.change.next(&copy.change, &m))

@@ -208,7 +208,7 @@ TEST_CASE("bytes");
 struct seen {
     size_t types[RECORD_TYPES], marks[MARK_FILE_GONE + 1];
     size_t seals, frames;
-    bool delayed, held, original, checksum, key, until_claimed, cause;
+    bool delayed, held, original, checksum, key, until_claimed, cause, paused_by;
 };
 
 static void
@@ -220,6 +220,7 @@ look_at_record(struct seen *seen, struct record *record)
     seen->types[record->type]++;
     if (record->type == RECORD_MARK)
         seen->marks[record->mark.what]++;
+    seen->paused_by = seen->paused_by || record->metadata.settings.paused_by.len > 0;
     while (record->change.next(&record->change, &m)) {
         seen->delayed = seen->delayed || m.delayed_until_ms != 0;
         seen->held = seen->held || m.claim != NULL;
@@ -289,7 +290,7 @@ START_TEST(every_type_of_record_is_in_one_of_them)
     ck_assert_uint_eq(seen.marks[MARK_FILE_GONE], 1);
     ck_assert(!seen.key);
     seen = look_at(unique);
-    ck_assert(seen.key && seen.until_claimed);
+    ck_assert(seen.key && seen.until_claimed && seen.paused_by);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -663,5 +664,19 @@ START_TEST(messages_hold_their_keys)
     get_text(holder.text);
     expect_bodies("4");
     ck_assert(first_seen()->details->unique.until_claimed);
+    stop();
+}
+
+START_TEST(a_paused_queue_names_its_client)
+{
+    struct store_queues queues = STORE_QUEUES_INIT;
+
+    start_with(unique, false);
+    use(&r.f, "paused");
+    ck_assert_status(
+        store_queue_get(r.f.store, STORE_AT(r.f.now_ms), &r.f.queue, &queues), ST_OK);
+    ck_assert_uint_eq(queues.queues[0].metadata.settings.paused, STORE_PAUSE_POSTS);
+    ck_assert(bytes_equal_str(queues.queues[0].metadata.settings.paused_by, PAUSED_BY));
+    store_queues_release(&queues);
     stop();
 }

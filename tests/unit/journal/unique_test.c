@@ -139,7 +139,8 @@ read_segment(struct world *w, const char *name, size_t *len, struct segment_head
     return bytes;
 }
 
-/* A letter for each segment, oldest first: 'u' if it may have keys, else '-'. */
+/* A letter for each segment, oldest first: 'u' if it may have keys, 'p' if it may say
+ * which client paused a queue, else '-'. */
 static void
 expect_features(struct world *w, const char *expected)
 {
@@ -151,7 +152,9 @@ expect_features(struct world *w, const char *expected)
         size_t len;
 
         free(read_segment(w, names.text[i], &len, &head));
-        seen[i] = (head.required & SEGMENT_UNIQUE) != 0 ? 'u' : '-';
+        seen[i] = (head.required & SEGMENT_UNIQUE) != 0   ? 'u'
+                  : (head.required & SEGMENT_CAUSES) != 0 ? 'p'
+                                                          : '-';
     }
     ck_assert_str_eq(seen, expected);
 }
@@ -182,6 +185,18 @@ WORLD_TEST(the_first_key_begins_a_segment_that_requires_them)
     post(&w->f, 1);
     journalled_commit(&w->p);
     expect_features(w, "-u"); /* it goes on in the same segment */
+}
+
+WORLD_TEST(the_first_pause_begins_a_segment_that_may_name_its_client)
+{
+    post(&w->f, 3);
+    journalled_commit(&w->p);
+    expect_features(w, "-");
+    pause_queue(&w->f, STORE_PAUSE_POSTS);
+    journalled_commit(&w->p);
+    expect_features(w, "-p");
+    restart(w, true);
+    expect_features(w, "-pp");
 }
 
 LOOP_TEST(a_restart_keeps_the_keys_and_the_requirement, 2)

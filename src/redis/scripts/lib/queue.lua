@@ -7,9 +7,9 @@
 --
 --   Q  hash        tag; v: version; j: JSON of the metadata; s: settings; w, r: packed numbers; x, xu, xl: number of
 --                  expired messages, of unread ones and of dead letters; p: of messages that were put back; n: packed counters
---                  (lib/messages.lua); h: what is paused (enum store_pause), if anything is; c: default TTL and grace of
---                  claims, if one is set; y: when claimd has to look at the queue, and until
---                  when (mark_due())
+--                  (lib/messages.lua); h: what is paused (enum store_pause), if anything is; b: the client that
+--                  paused it, or ''; c: default TTL and grace of claims, if one is set; y: when claimd has to look at
+--                  the queue, and until when (mark_due())
 --   Z  sorted set  the number of each message. The score of a ready message is its number. That of a claimed or
 --                  delayed message is its number + 2^52. So "below 2^52" selects ready messages, oldest first, and
 --                  setting the score requeues a message at its old place
@@ -200,8 +200,8 @@ local function mark_due(w, ms, last)
     call('HSET', Q, 'y', pack('<dd', look, math.max(old_last, last)))
 end
 
--- Writes the JSON, and the settings in ARGV from `from` on. The last three are the defaults of claims and what is
--- paused. They have fields of their own, because an older version expects eight settings.
+-- Writes the JSON, and the settings in ARGV from `from` on. The last four are the defaults of claims, what is paused
+-- and the client that paused it. They have fields of their own, because an older version expects eight settings.
 local function set_metadata(w, json, from)
     local set = {}
     for i = 1, 8 do
@@ -212,11 +212,11 @@ local function set_metadata(w, json, from)
     local ttl, grace = tonumber(ARGV[from + 8]), tonumber(ARGV[from + 9])
     if ttl < 0 and grace < 0 then call('HDEL', Q, 'c') else call('HSET', Q, 'c', pack('<dd', ttl, grace)) end
     w.paused = tonumber(ARGV[from + 10])
-    if w.paused == 0 then call('HDEL', Q, 'h') else call('HSET', Q, 'h', w.paused) end
+    if w.paused == 0 then call('HDEL', Q, 'h', 'b') else call('HSET', Q, 'h', w.paused, 'b', ARGV[from + 11]) end
 end
 
 -- Settings: max_post_bytes, message_ttl, message_delay, max_claim_count, dead_letter_ttl (-1: not set), dead-letter
--- queue ('': none), transient, encrypt. (And those of read_claim_defaults(), and w.paused.) w: nil: none is set
+-- queue ('': none), transient, encrypt. (And those of read_claim_defaults(), and read_pause().) w: nil: none is set
 local function read_settings(w)
     return w and w.settings ~= '' and cmsgpack.unpack(w.settings) or { -1, -1, -1, -1, -1, '', 0, 0 }
 end
@@ -227,6 +227,11 @@ local function read_claim_defaults()
     if not text then return -1, -1 end
     local ttl, grace = unpack_struct('<dd', text)
     return ttl, grace
+end
+
+-- Returns what is paused, and the client that paused it.
+local function read_pause(w)
+    return w.paused, w.paused > 0 and call('HGET', Q, 'b') or ''
 end
 
 -- The body of queue_update and queue_update_full.
