@@ -258,7 +258,7 @@ class Crowd(unittest.TestCase):
             eventually(served)
 
     def test_half_handshakes_cost_nothing_and_end(self):
-        with Secure("--idle-seconds", "8") as server:
+        with Secure("--idle-seconds", "20") as server:
             before = descriptors(server)
             words = hello()
             with server.connect() as client:
