@@ -276,6 +276,20 @@ claim_received(struct runner *r, struct work_transfer *t)
     }
 }
 
+/* The server has responded to a claim. Are claims paused? */
+static void
+note_pause(struct runner *r, const struct work_transfer *t)
+{
+    const bool paused = t->paused[0] != '\0';
+
+    if (paused && !r->claims_paused)
+        work_log("claims are paused. `claimd pause QUEUE --show` names the client that "
+                 "paused them");
+    else if (r->claims_paused && !paused)
+        work_log("claims are resumed");
+    r->claims_paused = paused;
+}
+
 void
 read_claim_response(struct runner *r)
 {
@@ -287,11 +301,13 @@ read_claim_response(struct runner *r)
     } else if (needs_retry(r, t)) {
         claim_pause(r, t->retry_after_s * 1000);
     } else if (t->status == 201) {
+        note_pause(r, t);
         claim_received(r, t);
     } else if (t->status != 204) {
         server_refused(r, t, "a claim");
     } else {
         server_responded(r);
+        note_pause(r, t);
         r->empty = r->o->exit_when_empty && !r->ready_since;
         if (quick && !r->empty)
             claim_pause(r, 0); /* the server did not wait */

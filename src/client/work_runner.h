@@ -90,6 +90,7 @@ struct runner {
     int64_t pause_ms;    /* the last pause before a claim; 0: none */
     bool empty; /* --exit-when-empty: nothing was ready, and no job has ended since */
     bool ready_since;    /* a job has ended since the last claim was sent */
+    bool claims_paused;  /* the last response said so */
     bool unconfirmed;    /* the server did not confirm results that the run needs */
     int64_t away_ms;     /* the server does not work since then; -1: it works */
     sigset_t before;     /* signal mask of the commands */

@@ -83,6 +83,7 @@ read_headers(struct work_transfer *t)
     (void)client_header(h, "Location", t->location, sizeof(t->location));
     (void)client_header(h, "Claim-Number", t->claim_number, sizeof(t->claim_number));
     (void)client_header(h, "Claimd-Result", t->result, sizeof(t->result));
+    (void)client_header(h, "Claimd-Paused", t->paused, sizeof(t->paused));
     (void)client_header(h, "Retry-After", retry_after, sizeof(retry_after));
     (void)client_header(h, "Date", date, sizeof(date));
     t->retry_after_s = retry_after_read(retry_after, date, (int64_t)time(NULL));
@@ -119,7 +120,8 @@ transfer_prepare(struct work_transfer *t)
     t->status = 0;
     t->retry_after_s = -1;
     t->cut = t->sent = t->unusable = t->once = false;
-    t->location[0] = t->claim_number[0] = t->result[0] = t->error[0] = '\0';
+    t->location[0] = t->claim_number[0] = t->result[0] = t->paused[0] = '\0';
+    t->error[0] = '\0';
     buf_reset(&t->body, t->body.cap);
     /* These options cannot fail. */
     (void)curl_easy_setopt(h, CURLOPT_PRIVATE, t);

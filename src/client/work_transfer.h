@@ -45,6 +45,7 @@ struct work_transfer {
     char location[256];    /* "": none; the other headers likewise */
     char claim_number[24];
     char result[32]; /* Claimd-Result */
+    char paused[8];  /* Claimd-Paused */
     char error[CURL_ERROR_SIZE];
 };
 

@@ -412,6 +412,18 @@ class Stopping(WorkCase):
         self.assertEqual(runner.wait(), 0)
         self.assertEqual(self.server.stats("q"), (0, 1, 1))
 
+    def test_it_says_that_claims_are_paused(self):
+        self.post("a")
+        self.server.fetch("POST", "/claimd/queues/q/pause")
+        runner = self.work("--exit-when-empty", "q", "--", "true")
+        self.assertEqual(runner.wait(), 0)
+        self.assertEqual([line for line in runner.err.lines if "paused" in line],
+                         ["claimd work: claims are paused. `claimd pause QUEUE --show` names the client that paused them"])
+        self.server.fetch("POST", "/claimd/queues/q/pause", b'{"claims":false}')
+        runner = self.work("--exit-when-empty", "q", "--", "true")
+        self.assertEqual(runner.wait(), 0)
+        self.assertFalse([line for line in runner.err.lines if "paused" in line])
+
     def test_exit_when_empty(self):
         self.post(*range(25))
         runner = self.work("--exit-when-empty", "--parallel", "4", "q", "--", "echo", "done")
