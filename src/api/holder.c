@@ -1,5 +1,6 @@
 #include "api/holder.h"
 #include "api/wire/message.h"
+#include "claimd/base/utf8.h"
 
 #include <assert.h> /* static_assert */
 
@@ -22,6 +23,21 @@ cut(struct bytes text, size_t most)
     return text.len <= most ? text : bytes_of(text.data, most);
 }
 
+/* Replaces bytes that are not UTF-8: in JSON, they would take more space than others. */
+static void
+replace_invalid(char *text, size_t len)
+{
+    uint32_t point;
+
+    for (size_t at = 0, n; at < len; at += n) {
+        n = utf8_next(bytes_of(text + at, len - at), &point);
+        if (n == 0) {
+            text[at] = '?';
+            n = 1;
+        }
+    }
+}
+
 enum status
 holder_text(struct context *ctx, struct bytes *out)
 {
@@ -42,6 +58,7 @@ holder_text(struct context *ctx, struct bytes *out)
         return ST_NO_MEMORY;
     out->data = at;
     (void)bytes_copy_to(&at, client);
+    replace_invalid(at - client.len, client.len);
     if (last->len > 0) {
         (void)bytes_copy_to(&at, mark);
         (void)bytes_copy_to(&at, cut(ctx->req->address, HOLDER_ADDRESS_MAX));
