@@ -205,6 +205,8 @@ static const struct route routes_claimd[] = {
           "postRaw"),
     ROUTE("/claimd/queues/{queue}/raw/claims", POST, handle_raw_claim, CLAIMS_CREATE,
           ROUTE_RAW, "claimRaw"),
+    ROUTE("/claimd/queues/{queue}/pause", GET, handle_pause_show, CLAIMS_GET, 0,
+          "showPause"),
     ROUTE("/claimd/queues/{queue}/pause", POST, handle_queue_pause, QUEUES_PAUSE, 0,
           "pauseQueue"),
     ROUTE("/claimd/permissions", GET, handle_permissions, HOME_GET, ROUTE_ANY_PROJECT,

@@ -11,6 +11,7 @@
 #include "client/text.h"
 
 #include "claimd/base/plural.h"
+#include "claimd/base/utf8.h"
 #include "claimd/json/string.h"
 #include "claimd/json/tree.h"
 
@@ -161,30 +162,49 @@ const struct command client_purge = {
 
 /* ------------------------------------------------------------------ pause, resume */
 
-enum { PAUSE_CLAIMS, PAUSE_POSTS };
+enum { PAUSE_CLAIMS, PAUSE_POSTS, PAUSE_SHOW };
 
 /*
- * Sends a change of the pause, and prints the state of the queue. Returns an exit status.
+ * Sends a change of the pause (NULL: none), and prints the state of the queue. Returns an
+ * exit status.
  */
 static int
 change_pause(struct client *c, const char *queue, const char *body)
 {
     const struct client_request request = {.path = "/claimd/queues/%s/pause",
                                            .parts = {queue},
-                                           .body = bytes_str(body),
+                                           .body = body == NULL ? BYTES_NONE
+                                                                : bytes_str(body),
                                            .member = "claims"};
     const int status = client_call(c, &request);
-    bool claims, posts;
+    const json_t *state, *last;
+    struct buf text, line;
+    size_t before;
 
     if (status != COMMAND_GOOD)
         return status;
     if (c->json)
         return print_json(&c->response.body);
-    claims = json_is_true(json_object_get(c->response.document, "claims"));
-    posts = json_is_true(json_object_get(c->response.document, "posts"));
-    (void)printf("%s: claims %s, posts %s\n", queue, claims ? "paused" : "open",
-                 posts ? "paused" : "open");
-    return COMMAND_GOOD;
+    state = c->response.document;
+    last = json_object_get(state, "last_pause");
+    buf_init(&text, c->mem);
+    buf_init(&line, c->mem);
+    buf_printf(&text, "%s: claims %s, posts %s", queue,
+               json_is_true(json_object_get(state, "claims")) ? "paused" : "open",
+               json_is_true(json_object_get(state, "posts")) ? "paused" : "open");
+    if (json_is_object(last)) {
+        buf_printf(&text, ", last pause %s by ",
+                   json_string_value(json_object_get(last, "at")));
+        before = text.len;
+        worker_write(&text, last, "");
+        if (text.len == before)
+            buf_str(&text, "a client");
+    }
+    utf8_escape(&line, buf_view(&text));
+    buf_byte(&line, '\n');
+    line.failed |= text.failed;
+    buf_fini(&text);
+    return print_text(&line);
 }
 
 static int
@@ -193,9 +213,10 @@ run_pause(const struct command_args *args)
     struct client *c = args->context;
     const bool posts = args->values[PAUSE_POSTS] != NULL;
     const bool claims = args->values[PAUSE_CLAIMS] != NULL || !posts;
-    const char *body = claims && posts ? "{\"claims\":true,\"posts\":true}"
-                       : claims        ? "{\"claims\":true}"
-                                       : "{\"posts\":true}";
+    const char *body = args->values[PAUSE_SHOW] != NULL ? NULL
+                       : claims && posts ? "{\"claims\":true,\"posts\":true}"
+                       : claims          ? "{\"claims\":true}"
+                                         : "{\"posts\":true}";
 
     return change_pause(c, args->words[0], body);
 }
@@ -213,9 +234,13 @@ const struct command client_pause = {
         "claims are paused, workers get no new messages, and long-polling requests keep "
         "waiting. Workers can renew, release and finish the claims that they hold. While "
         "posts are paused, the server refuses them with status 503, and producers retry.",
-    .options = {{"--claims", NULL,
-                 "Pause claims and pops. This is the default without --posts."},
-                {"--posts", NULL, "Pause posts."}},
+    .options =
+        {{"--claims", NULL,
+          "Pause claims and pops. This is the default without --posts."},
+         {"--posts", NULL, "Pause posts."},
+         {"--show", NULL,
+          "Change nothing. Show what is paused, and the client and time of the last "
+          "pause."}},
     .example = "claimd pause jobs --project demo",
     .least = 1,
     .most = 1,

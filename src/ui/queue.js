@@ -4,7 +4,7 @@ import {getJson, later, Live, may, v2, view, withQuery} from './api.js';
 import {Chart, rangeButtons} from './charts.js';
 import {postCommand, suggestion, workCommand} from './command.js';
 import {
-  act, actionButton, errorText, freshness, h, menu, say, section, Table, text, update,
+  act, actionButton, errorText, freshness, h, menu, say, section, Table, text, update, workerNode,
 } from './dom.js';
 import {
   age, bytes, clock, count, duration, holderName, NONE, perMinute, plural, visible,
@@ -225,8 +225,31 @@ function summary(row) {
     row.dead_letters ? tile('Dead letters here', number(row.dead_letters), true) : null];
 }
 
+// Asks for the last pause whenever what is paused changes, and calls `answered` then.
+function pauseOf(project, queue, answered) {
+  let asked = '';
+  const pause = {last: null, follow(row) {
+    const what = pausedText(row?.paused);
+    if (what === asked)
+      return;
+    asked = what;
+    pause.last = null;
+    if (what && may('claims:get'))
+      getJson(view(queue, '/pause'), {project}).then((state) => {
+        if (what === asked)
+          pause.last = state.last_pause;
+        answered();
+      }).catch(() => {});
+  }};
+  return pause;
+}
+
+function lastPause(last) {
+  return last && [` (last pause: ${clock(Date.parse(last.at))}, by `, workerNode(last) || 'a client', ')'];
+}
+
 // Amber: an operator should act. Grey: how the queue is set up. Green: all is well.
-function notices(project, queue, row, metadata) {
+function notices(project, queue, row, metadata, pause) {
   const out = [];
   const note = (kind, ...content) => out.push(h('p', {class: `notice ${kind}`}, ...content));
   if (!row) {
@@ -235,9 +258,11 @@ function notices(project, queue, row, metadata) {
     return out;
   }
   if (row.paused?.claims)
-    note('bad', 'Claims are paused. Workers get no messages until an operator resumes the queue.');
+    note('bad', 'Claims are paused', lastPause(pause),
+      '. Workers get no messages until an operator resumes the queue.');
   if (row.paused?.posts)
-    note('bad', 'Posts are paused. Producers are refused (503) until an operator resumes posts.');
+    note('bad', 'Posts are paused', lastPause(pause),
+      '. Producers are refused (503) until an operator resumes posts.');
   if (has(row, 'no_worker'))
     note('bad', `No worker takes the ${plural(row.ready, 'ready message')}. None waits for ` +
       'messages, holds a claim, or took a message within the last minute.');
@@ -348,9 +373,15 @@ export function queueView({main, params: {project, queue}}) {
   const plots = charts(project, queue);
   const sections = sectionsFor({project, queue, refresh}, metadata);
 
+  const who = pauseOf(project, queue, showNotices);
+
   function refresh() {
     sections.refresh();
     return follow.refresh();
+  }
+
+  function showNotices() {
+    update(notes, ...notices(project, queue, state.row, metadata, who.last));
   }
 
   function showRow(row) {
@@ -360,7 +391,8 @@ export function queueView({main, params: {project, queue}}) {
     say(problem, '');
     fresh.fresh();
     update(tiles, ...(row ? summary(row) : []));
-    update(notes, ...notices(project, queue, row, metadata));
+    who.follow(row);
+    showNotices();
     update(next, nextCommand(project, queue, row));
     actions.show(row, row?.dead_letters ? queue : metadata.target || row?.dead_letter_queue);
     plots.follow(row);

@@ -128,7 +128,7 @@ static const struct place places[] = {
     {TOPIC "/subscriptions/none/confirm", {NO, NO, NO, "subscription:confirm"}},
     {"/claimd/queues/q/claims/none/finish", {NO, NO, "claims:update"}},
     {"/claimd/queues/q/redrive", {NO, NO, "messages:redrive"}},
-    {"/claimd/queues/q/pause", {NO, NO, "queues:pause"}},
+    {"/claimd/queues/q/pause", {"claims:get", NO, "queues:pause"}},
     {"/claimd/queues/q/raw", {NO, NO, "messages:create"}},
     {"/claimd/queues/q/raw/claims", {NO, NO, "claims:create"}},
     {"/claimd/schedules", {"schedules:get"}},

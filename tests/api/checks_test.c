@@ -255,6 +255,21 @@ LIMITED_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict,
     ck_assert_ptr_nonnull(strstr(api_body(&f->c), "is 1 character long. It must be 10"));
 }
 
+LIMITED_TEST(a_client_id_that_is_not_utf_8_is_kept_with_as_many_bytes,
+             limits.client_id_strict = false)
+{
+    static const char latin_1[] = "gr\xfc\xdf"
+                                  "e aus m\xfcnchen\xfc";
+
+    api_post_letters(f, "q", "a");
+    f->c.headers[CLIENT] = latin_1;
+    (void)api_take(f, "q", 1);
+    ck_api(f, "GET", "/claimd/queues/q/claims", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "claims.0.client"), "gr??e aus m?nchen?");
+    ck_api(f, "POST", "/claimd/queues/q/pause", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "last_pause.client"), "gr??e aus m?nchen?");
+}
+
 API_TEST(a_strict_server_says_that_the_client_id_must_be_a_uuid)
 {
     ck_header(f, CLIENT, "worker-001", "GET", "/v2/queues", 400, "Wrong UUID value");

@@ -127,6 +127,46 @@ START_TEST(all_there_is_comes_page_by_page_and_loads_again)
     ck_assert_str_eq(dump(""), before);
 }
 
+#define ZEROS "00000000000000000000000000000000000000000000000000"
+
+START_TEST(a_load_keeps_the_last_pause_of_a_queue)
+{
+    static const char line[] = "{\"project\":\"480924\",\"queue\":\"q\",%s}\n";
+    static const char *const wrong[] = {
+        "\"paused_by\":\"7\\nc\"",
+        "\"claims_paused\":true,\"paused_by\":\"c\"",
+        "\"posts_paused\":true,\"paused_by\":\"-7\\nc\"",
+        "\"posts_paused\":true,\"paused_by\":\"100000000000001\\nc\"",
+        "\"posts_paused\":true,\"paused_by\":\"7\"",
+        "\"posts_paused\":true,\"paused_by\":\"\"",
+        "\"posts_paused\":true,\"paused_by\":\"" ZEROS ZEROS ZEROS "7\\nc\"",
+        "\"posts_paused\":true,\"paused_by\":\"7\\n" ZEROS ZEROS ZEROS "\"",
+    };
+    const char *state, *before;
+
+    api_post_letters(&f, "q", "a");
+    f.c.address = "10.0.0.7";
+    f.c.headers[API_HEADER_WORKER] = "web3 4711";
+    ck_api(&f, "POST", "/claimd/queues/q/pause", NULL, 200, NULL);
+    state = join("", api_body(&f.c), SIZE_MAX);
+    ck_assert_ptr_nonnull(strstr(state, "\"worker\":\"web3 4711\""));
+    before = dump("");
+    f.c.now_ms += 5000;
+    ck_api(&f, "POST", "/claimd/load?replace=true", complete(before), 200, NULL);
+    ck_api(&f, "GET", "/claimd/queues/q/pause", NULL, 200, NULL);
+    ck_assert_str_eq(api_body(&f.c), state);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        ck_api(&f, "POST", "/claimd/load?replace=true",
+               complete(api_text(&f, line, wrong[i])), 400, NULL);
+        ck_assert_ptr_nonnull(strstr(api_body(&f.c), "line 1: paused_by: it must"));
+    }
+    /* A dump of an older version does not say it. */
+    ck_api(&f, "POST", "/claimd/load?replace=true",
+           complete(api_text(&f, line, "\"claims_paused\":true")), 200, NULL);
+    ck_api(&f, "GET", "/claimd/queues/q/pause", NULL, 200, NULL);
+    ck_api_body(&f, "{'claims': true, 'posts': false, 'last_pause': null}");
+}
+
 START_TEST(a_queue_that_goes_between_two_pages_has_no_more_lines)
 {
     const char *next;

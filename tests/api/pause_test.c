@@ -5,6 +5,13 @@
 
 #define PAUSE "/claimd/queues/jobs/pause"
 
+/* The end of a response: the last pause. */
+#define BY(at, address, worker)                                                          \
+    "'last_pause': {'at': '" at "', 'client': '" API_CALL_CLIENT                         \
+    "', 'address': " address ", 'worker': " worker "}}"
+#define ME     BY("2026-01-31T12:00:00Z", "null", "null")
+#define NOBODY "'last_pause': null}"
+
 static void
 pause_jobs(struct api_fixture *f, const char *body, const char *expected)
 {
@@ -17,13 +24,13 @@ TEST_CASE("requests");
 API_TEST(a_request_changes_only_what_it_names)
 {
     api_post_letters(f, "jobs", "a");
-    pause_jobs(f, NULL, "{'claims': true, 'posts': false}");
-    pause_jobs(f, "{}", "{'claims': true, 'posts': false}");
-    pause_jobs(f, "{\"posts\":true}", "{'claims': true, 'posts': true}");
+    pause_jobs(f, NULL, "{'claims': true, 'posts': false, " ME);
+    pause_jobs(f, "{}", "{'claims': true, 'posts': false, " ME);
+    pause_jobs(f, "{\"posts\":true}", "{'claims': true, 'posts': true, " ME);
     pause_jobs(f, "{\"claims\":false,\"posts\":null}",
-               "{'claims': false, 'posts': true}");
+               "{'claims': false, 'posts': true, " ME);
     pause_jobs(f, "{\"claims\":false,\"posts\":false}",
-               "{'claims': false, 'posts': false}");
+               "{'claims': false, 'posts': false, " NOBODY);
 }
 
 API_TEST(bad_requests_change_nothing)
@@ -34,7 +41,8 @@ API_TEST(bad_requests_change_nothing)
         {"POST", PAUSE, "{\"claims\":1}", 400, "Invalid request body"},
         {"POST", PAUSE, "{\"claims\":true,\"pops\":true}", 400, "Invalid request body"},
         {"POST", PAUSE, "{\"claims\":true", 400, "Invalid request body"},
-        {"GET", PAUSE, NULL, 405, NULL},
+        {"GET", "/claimd/queues/unknown/pause", NULL, 404, "Not found"},
+        {"PUT", PAUSE, "{}", 405, NULL},
         {"POST", "/claimd/topics/jobs/pause", NULL, 404, NULL},
     };
 
@@ -42,6 +50,30 @@ API_TEST(bad_requests_change_nothing)
     ck_api_rows(f, rows);
     ck_api(f, "GET", "/claimd/queues", NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_body(&f->c), "\"paused\":{\"claims\":false,"));
+}
+
+API_TEST(the_state_names_the_client_of_the_last_pause)
+{
+#define WEB3 BY("2026-01-31T12:00:05Z", "'10.0.0.7'", "'web3 4711'")
+    api_post_letters(f, "jobs", "a");
+    ck_api(f, "GET", PAUSE, NULL, 200, NULL);
+    ck_api_body(f, "{'claims': false, 'posts': false, " NOBODY);
+    pause_jobs(f, NULL, "{'claims': true, 'posts': false, " ME);
+    f->c.now_ms += 5000;
+    f->c.address = "10.0.0.7";
+    f->c.headers[API_HEADER_WORKER] = "web3 4711";
+    pause_jobs(f, "{\"posts\":true}", "{'claims': true, 'posts': true, " WEB3);
+    /* A client that pauses nothing more, or resumes one of both, is not the last. */
+    f->c.now_ms += 5000;
+    f->c.headers[API_HEADER_WORKER] = "web4 1";
+    pause_jobs(f, NULL, "{'claims': true, 'posts': true, " WEB3);
+    pause_jobs(f, "{\"claims\":false}", "{'claims': false, 'posts': true, " WEB3);
+    ck_api(f, "GET", PAUSE, NULL, 200, NULL);
+    ck_api_body(f, "{'claims': false, 'posts': true, " WEB3);
+    f->c.headers[API_HEADER_WORKER] = "a\tb";
+    ck_api(f, "POST", PAUSE, NULL, 400, NULL);
+    f->c.headers[API_HEADER_WORKER] = NULL;
+    pause_jobs(f, "{\"posts\":false}", "{'claims': false, 'posts': false, " NOBODY);
 }
 
 TEST_CASE("effects");
@@ -118,6 +150,8 @@ API_TEST(changes_of_metadata_keep_the_pause)
     f->c.headers[API_HEADER_CONTENT_TYPE] = NULL;
     ck_assert_ptr_null(strstr(api_body(&f->c), "paused"));
     ck_api(f, "PUT", "/v1/queues/jobs/metadata", "{\"x\":2}", 204, NULL);
+    ck_api(f, "GET", PAUSE, NULL, 200, NULL);
+    ck_api_body(f, "{'claims': true, 'posts': false, " ME);
     ck_api(f, "POST", "/v2/queues/jobs/claims", NULL, 204, NULL);
     ck_api_header(f, "Claimd-Paused", "claims");
     /* A new queue of this name is not paused. */
@@ -135,8 +169,10 @@ API_TEST(the_explanation_of_a_message_names_the_pause)
     path = api_text(f, "/claimd/queues/jobs/messages/%s", api_pick_id(f, "resources.0"));
     ck_api(f, "POST", PAUSE, NULL, 200, NULL);
     ck_api(f, "GET", path, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(
-        strstr(api_pick(f, "next.text"), "Claims of the queue are paused."));
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "next.text"),
+                                 "Claims of the queue are paused. The last pause was at "
+                                 "2026-01-31T12:00:00Z, by client " API_CALL_CLIENT
+                                 ". When they resume, a claim delivers it"));
     ck_api(f, "POST", PAUSE, "{\"claims\":false}", 200, NULL);
     ck_api(f, "GET", path, NULL, 200, NULL);
     ck_assert_ptr_null(strstr(api_pick(f, "next.text"), "paused"));

@@ -460,7 +460,10 @@ class Views(CommandCase):
 
     def test_pause_and_resume_a_queue(self):
         def state(*words):
-            self.assertEqual(self.good(*words), "%s: claims %s, posts %s\n" % (self.queue, *expected))
+            line = "%s: claims %s, posts %s" % (self.queue, *expected)
+            if "paused" in expected:
+                line += ", last pause [^ ]+Z by [^ ]+ [0-9]+ [(]127.0.0.1[)]"
+            self.assertRegex(self.good(*words), "^%s\n$" % line)
 
         self.fails(1, "Not found", "pause", self.queue)
         self.good("post", self.queue, "x")
@@ -468,6 +471,7 @@ class Views(CommandCase):
         state("pause", self.queue)
         self.fails(1, "claims of %s are paused" % self.queue, "claim", self.queue)
         self.assertIn("\n%s (paused) " % self.queue, self.good("queues"))
+        state("pause", self.queue, "--show")
         expected = "paused", "paused"
         state("pause", self.queue, "--posts")
         self.fails(1, "are paused", "post", self.queue, "y")
@@ -479,7 +483,9 @@ class Views(CommandCase):
         self.assertIn("\n%s (posts paused) " % self.queue, self.good("queues"))
         self.assertEqual(self.bodies(), ["x"])
         self.assertEqual(json.loads(self.good("resume", self.queue, "--json")),
-                         {"claims": False, "posts": False})
+                         {"claims": False, "posts": False, "last_pause": None})
+        expected = "open", "open"
+        state("pause", self.queue, "--show", "--posts")
         expected = "paused", "paused"
         state("pause", self.queue, "--claims", "--posts")
 

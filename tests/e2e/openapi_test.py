@@ -513,6 +513,7 @@ class Story(Case):
         self.expect(409, "POST", redrive, {"to": "dead"}, queue="dead")
         self.expect(404, "POST", redrive, queue="none")
         self.expect(200, "POST", "/claimd/queues/{queue}/pause", {"posts": False}, queue="jobs")
+        self.expect(200, "GET", "/claimd/queues/{queue}/pause", queue="jobs")
 
     # ------------------------------------------------------------------ keys
 

@@ -6,6 +6,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -214,6 +215,8 @@ class Actions(PageCase):
         self.confirm("jobs")
         self.until_text("#toasts", "Paused")
         self.assertIn("Resume", self.text("#action-pause"))  # the new state came before the toast
+        self.until(lambda: re.search(r"Claims are paused \(last pause: [0-9:]+, by a client at 127[.]0[.]0[.]1\)[.]", self.text("main")),
+                   "there is no last pause")
         self.assertTrue(self.row_of("jobs")["paused"]["claims"])
         self.click("#action-pause")
         if self.is_shown("#confirm-ok"):

@@ -498,21 +498,28 @@ read_pause(struct bytes text, struct sim_response *out)
 {
     struct json_read r = json_read_begin(text, '{');
     struct bytes name, value;
-    bool sound = true, on;
+    bool sound = true, on, last = false;
     unsigned seen = 0;
 
     while (sound && json_read_member(&r, &name, &value)) {
-        const unsigned bit =
-            bytes_equal_str(name, "claims") ? STORE_PAUSE_CLAIMS : STORE_PAUSE_POSTS;
+        unsigned bit = 0;
 
-        sound = (bit == STORE_PAUSE_CLAIMS || bytes_equal_str(name, "posts")) &&
-                read_flag(value, &on);
+        if (bytes_equal_str(name, "last_pause"))
+            last = !bytes_equal_str(value, "null");
+        else if (bytes_equal_str(name, "claims"))
+            bit = STORE_PAUSE_CLAIMS;
+        else if (bytes_equal_str(name, "posts"))
+            bit = STORE_PAUSE_POSTS;
+        else
+            sound = false;
         seen |= bit;
-        if (sound && on)
+        if (bit != 0)
+            sound = read_flag(value, &on);
+        if (bit != 0 && sound && on)
             out->paused |= bit;
     }
     return sound && json_read_done(&r) &&
-           seen == (STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS);
+           seen == (STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS) && last == (out->paused != 0);
 }
 
 /* ---------------------------------------------------------------------- schedules */

@@ -74,18 +74,46 @@ is_worn_out(const struct explanation *e)
            e->message->claim_count >= set->max_claim_count;
 }
 
-/* The end of a text about a message that becomes ready. */
+/* The end of a text about a message of a queue whose claims are paused. NULL: no
+ * memory. */
+static const char *
+text_of_paused(struct context *ctx, const struct explanation *e)
+{
+    const char *rest = is_worn_out(e)
+                           ? "the next one moves it to the dead-letter queue."
+                           : "a claim delivers it after all older ready messages.";
+    char at[CLOCK_TEXT_CAP];
+    struct paused_by by;
+    struct holder h;
+    struct bytes name;
+
+    if (!paused_by_read(e->settings->paused_by, &by))
+        return arena_printf(ctx->req->arena,
+                            "Claims of the queue are paused. When they resume, %s", rest)
+            .data;
+    clock_text(by.at_ms, at);
+    h = holder_of(by.holder);
+    name = h.worker.len > 0 ? h.worker : h.client;
+    return arena_printf(ctx->req->arena,
+                        "Claims of the queue are paused. The last pause was at %s, by "
+                        "%s%.*s%s%.*s. When they resume, %s",
+                        at,
+                        h.worker.len > 0   ? "worker "
+                        : h.client.len > 0 ? "client "
+                                           : "a client",
+                        (int)name.len, name.data, h.address.len > 0 ? " at " : "",
+                        (int)h.address.len, h.address.data, rest)
+        .data;
+}
+
+/* The same about a message that becomes ready. */
 static const char *
 text_of_ready(struct context *ctx, const struct explanation *e)
 {
     const struct bytes name = e->settings->dead_letter;
 
     if ((e->settings->paused & STORE_PAUSE_CLAIMS) != 0)
-        return is_worn_out(e)
-                   ? "Claims of the queue are paused. When they resume, the next "
-                     "one moves it to the dead-letter queue."
-                   : "Claims of the queue are paused. When they resume, a claim "
-                     "delivers it after all older ready messages.";
+        return text_of_paused(ctx, e);
     return is_worn_out(e)
                ? arena_printf(
                      ctx->req->arena,

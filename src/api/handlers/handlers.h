@@ -93,8 +93,9 @@ handler_fn handle_redrive;
 
 /* pause.c */
 handler_fn handle_queue_pause;
+handler_fn handle_pause_show;
 
-/* {"claims": false, "posts": false}, of bits of enum store_pause. */
+/* The members claims and posts, of bits of enum store_pause. */
 void pause_write(struct buf *out, unsigned paused);
 
 /* claims.c */

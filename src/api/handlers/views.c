@@ -415,7 +415,9 @@ write_row(struct buf *out, const struct store_queue_metrics *row, struct sampler
     json_write_text_or_null(out, "dead_letter_queue",
                             bytes_of(row->dead_letter, row->dead_letter_len));
     json_write_name(out, "paused");
+    buf_byte(out, '{');
     pause_write(out, row->paused);
+    buf_byte(out, '}');
     write_notices(out, row, rated ? &rates : NULL);
     write_rates(out, rated ? &rates : NULL);
     buf_byte(out, '}');

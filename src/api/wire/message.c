@@ -157,6 +157,21 @@ holder_write(struct buf *out, const char *prefix, struct bytes text)
     write_part(out, prefix, "worker", h.worker);
 }
 
+bool
+paused_by_read(struct bytes text, struct paused_by *out)
+{
+    const bool fits = text.len <= STORE_PAUSED_BY_MAX;
+    const struct bytes time = bytes_cut(&text, HOLDER_MARK);
+    uint64_t ms;
+
+    *out = (struct paused_by){.holder = BYTES_NONE};
+    if (!fits || !bytes_present(text) || text.len > STORE_CLIENT_MAX ||
+        !bytes_to_u64(time, &ms) || ms > (uint64_t)STORE_MS_MOST)
+        return false;
+    *out = (struct paused_by){.at_ms = (int64_t)ms, .holder = text};
+    return true;
+}
+
 void
 details_write(struct buf *out, const struct store_details *details,
               const struct clock *time_base)

@@ -66,6 +66,17 @@ bool holder_has(struct bytes text, struct bytes part);
  * the prefix is empty, else not. */
 void holder_write(struct buf *out, const char *prefix, struct bytes text);
 
+/*
+ * The last pause of a queue, as the store keeps it (STORE_PAUSED_BY_MAX): its time in ms
+ * since 1970, a mark and the client. False: it is no such text, or absent, and *out is
+ * empty.
+ */
+struct paused_by {
+    int64_t at_ms;
+    struct bytes holder;
+};
+bool paused_by_read(struct bytes text, struct paused_by *out);
+
 /* "claimed", "delayed" or "ready". */
 const char *message_state(const struct store_message *message);
 

@@ -319,6 +319,7 @@ metadata_keep(struct store_metadata *metadata, const struct store_settings *old,
         st = metadata_store(document, arena, metadata);
     json_decref(document);
     metadata->settings.paused = old->paused;
+    metadata->settings.paused_by = old->paused_by;
     return st;
 }
 
@@ -353,6 +354,7 @@ metadata_change(const json_t *document, const struct store_metadata *old,
                          "bytes (max_queue_metadata)",
                          made.json.len, (long long)limits->max_queue_metadata);
     made.settings.paused = old->settings.paused;
+    made.settings.paused_by = old->settings.paused_by;
     if (st == ST_OK)
         *out = made;
     return st;

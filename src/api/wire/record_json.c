@@ -4,6 +4,7 @@
 #include "api/wire/message.h"
 #include "api/wire/metadata.h"
 #include "api/wire/subscription.h"
+#include "claimd/base/invariant.h"
 #include "claimd/base/nearest.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
@@ -160,6 +161,7 @@ record_json_write(struct buf *out, const struct store_queue *where,
             json_write_flag(out, "claims_paused", true);
         if ((record->metadata.settings.paused & STORE_PAUSE_POSTS) != 0)
             json_write_flag(out, "posts_paused", true);
+        json_write_text(out, "paused_by", record->metadata.settings.paused_by);
         buf_str(out, "}\n");
         return;
     }
@@ -189,7 +191,7 @@ struct record_field {
     }
 #define FIELD(type, member, kind, bound) FIELD_NAMED(#member, type, member, kind, bound)
 
-enum { FIELDS_MOST = 14 };
+enum { FIELDS_MOST = 15 };
 
 #define LONGEST_S INT64_C(10000000000)
 
@@ -315,6 +317,7 @@ read_object(struct record_reader *r, const char *of, struct bytes text,
     struct json_names seen;
     enum status st = ST_OK;
 
+    ENSURE(count <= FIELDS_MOST);
     for (size_t i = 0; i < count; i++)
         names[i] = fields[i].name;
     if (json_members_read(text, names, count, values, &seen) != ST_OK)
@@ -647,6 +650,7 @@ struct line_json {
     struct json_scan_value project, kinds[STORE_KINDS], metadata, message, subscription;
     struct json_scan_value end, next;
     bool claims_paused, posts_paused;
+    struct bytes paused_by;
 };
 
 static const struct record_field line_fields[] = {
@@ -664,6 +668,7 @@ static const struct record_field line_fields[] = {
     FIELD(line_json, next, VALUE, 0),
     FIELD(line_json, claims_paused, FLAG, 0),
     FIELD(line_json, posts_paused, FLAG, 0),
+    FIELD(line_json, paused_by, TEXT, 0),
 };
 
 static enum status
@@ -741,6 +746,8 @@ enum status
 record_json_read(struct record_reader *r, struct bytes text, struct record_line *out)
 {
     struct line_json l = {.claims_paused = false};
+    struct store_settings *set;
+    struct paused_by by;
     enum status st;
 
     *out = (struct record_line){.what = LINE_HEAD};
@@ -768,8 +775,16 @@ record_json_read(struct record_reader *r, struct bytes text, struct record_line 
         return read_subscription(r, l.subscription.text, out);
     st = metadata_decode(json_left_out(&l.metadata) ? bytes_str("") : l.metadata.text,
                          r->limits, r->arena, &out->record.metadata, r->why);
-    out->record.metadata.settings.paused = (l.claims_paused ? STORE_PAUSE_CLAIMS : 0U) |
-                                           (l.posts_paused ? STORE_PAUSE_POSTS : 0U);
+    set = &out->record.metadata.settings;
+    set->paused = (l.claims_paused ? STORE_PAUSE_CLAIMS : 0U) |
+                  (l.posts_paused ? STORE_PAUSE_POSTS : 0U);
+    set->paused_by = l.paused_by;
+    if (st == ST_OK && bytes_present(l.paused_by) &&
+        (set->paused == 0 || !paused_by_read(l.paused_by, &by)))
+        return refuse_member(r, "", "paused_by",
+                             "it must be of a paused queue: a time in milliseconds, a "
+                             "line feed and at most %d bytes",
+                             STORE_CLIENT_MAX);
     return st == ST_TOO_LARGE
                ? refuse_member(r, "", "metadata",
                                "it is larger than max_queue_metadata allows")
