@@ -19,7 +19,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import (PATIENCE_S, Client, Server, Workshop, descriptors, eventually,  # noqa: E402
-                     post, request, trusting)
+                     post, request, stand_still, trusting)
 
 SHOP = Workshop()
 unittest.addModuleCleanup(SHOP.close)
@@ -228,7 +228,7 @@ class Records(unittest.TestCase):
             self.addCleanup(client.kill)
             client.stdin.write(PING)
             self.read_until(client, b"HTTP/1.1 204")
-            self.server.signal(signal.SIGSTOP)
+            stand_still(self.server)
             try:
                 client.stdin.write(b"k\n")
                 self.read_until(client, b"KEYUPDATE")

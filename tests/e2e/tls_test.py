@@ -21,7 +21,8 @@ import warnings
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import (RESTLESS, Client, Refusals, Server, Workshop, becomes_idle,  # noqa: E402
-                     descriptors, eventually, post, processor_s, request, run, trusting)
+                     descriptors, eventually, post, processor_s, request, run, stand_still,
+                     trusting)
 
 from certificates import RSA, openssl  # noqa: E402
 
@@ -287,7 +288,7 @@ class Crowd(unittest.TestCase):
         def cost(server, leave):
             """The processor time for 300 who say hello at once, and then leave() or stay."""
             before, used = descriptors(server), processor_s(server)
-            server.signal(signal.SIGSTOP)
+            stand_still(server)
             crowd = [server.raw() for _ in range(300)]
             for other in crowd:
                 other.send(words)
