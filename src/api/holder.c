@@ -58,7 +58,8 @@ holder_text(struct context *ctx, struct bytes *out)
         return ST_NO_MEMORY;
     out->data = at;
     (void)bytes_copy_to(&at, client);
-    replace_invalid(at - client.len, client.len);
+    if (!ctx->limits->client_id_strict) /* else it is a UUID */
+        replace_invalid(at - client.len, client.len);
     if (last->len > 0) {
         (void)bytes_copy_to(&at, mark);
         (void)bytes_copy_to(&at, cut(ctx->req->address, HOLDER_ADDRESS_MAX));
