@@ -276,15 +276,20 @@ claim_received(struct runner *r, struct work_transfer *t)
     }
 }
 
-/* The server has responded to a claim. Are claims paused? */
+/*
+ * Says it when claims of a queue are paused, and when they are not any more. A message of
+ * one of several queues says nothing about the others.
+ */
 static void
 note_pause(struct runner *r, const struct work_transfer *t)
 {
     const bool paused = t->paused[0] != '\0';
 
+    if (t->status == 201 && r->o->queue_count > 1)
+        return;
     if (paused && !r->claims_paused)
-        work_log("claims are paused. `claimd pause QUEUE --show` names the client that "
-                 "paused them");
+        work_log("claims of a queue are paused. `claimd pause QUEUE --show` names the "
+                 "client that paused them");
     else if (r->claims_paused && !paused)
         work_log("claims are resumed");
     r->claims_paused = paused;

@@ -33,8 +33,8 @@ enum {
     SEGMENT_BODIES = 2,   /* the journal has body files */
     SEGMENT_UNIQUE = 4,   /* details may have the key of a unique message, and there may
                            * be queues of schedules */
-    SEGMENT_CAUSES = 8    /* details may have the cause of a dead letter, and queues may
-                           * have the client that paused them */
+    SEGMENT_CAUSES = 8    /* details may have the cause of a dead letter, and queues their
+                           * last pause */
 };
 #define SEGMENT_KNOWN_FEATURES                                                           \
     ((uint64_t)(SEGMENT_TEST_API | SEGMENT_BODIES | SEGMENT_UNIQUE | SEGMENT_CAUSES))

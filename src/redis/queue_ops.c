@@ -252,8 +252,8 @@ redis_queue_update(struct store *store, struct store_op *op,
 
 /* ---------------------------------------------------------------------- views */
 
-/* Makes a view that owns its texts: name, metadata, dead-letter queue and the client that
- * paused it. `c`: the response of queue_get; NULL: without metadata. */
+/* Makes a view that owns its texts: name, metadata, dead-letter queue and last pause.
+ * `c`: the response of queue_get; NULL: without metadata. */
 static enum status
 queue_view_fill(struct redis_store *s, struct store_queue_view *view, struct bytes name,
                 const struct call *c)

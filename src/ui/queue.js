@@ -226,30 +226,30 @@ function summary(row) {
 }
 
 // Asks for the last pause whenever what is paused changes, and calls `answered` then.
-function pauseOf(project, queue, answered) {
+function lastPauseOf(project, queue, answered) {
   let asked = '';
-  const pause = {last: null, follow(row) {
+  const found = {last: null, follow(row) {
     const what = pausedText(row?.paused);
     if (what === asked)
       return;
     asked = what;
-    pause.last = null;
+    found.last = null;
     if (what && may('claims:get'))
       getJson(view(queue, '/pause'), {project}).then((state) => {
         if (what === asked)
-          pause.last = state.last_pause;
+          found.last = state.last_pause;
         answered();
       }).catch(() => {});
   }};
-  return pause;
+  return found;
 }
 
-function lastPause(last) {
+function lastPauseText(last) {
   return last && [` (last pause: ${clock(Date.parse(last.at))}, by `, workerNode(last) || 'a client', ')'];
 }
 
 // Amber: an operator should act. Grey: how the queue is set up. Green: all is well.
-function notices(project, queue, row, metadata, pause) {
+function notices(project, queue, row, metadata, last) {
   const out = [];
   const note = (kind, ...content) => out.push(h('p', {class: `notice ${kind}`}, ...content));
   if (!row) {
@@ -258,10 +258,10 @@ function notices(project, queue, row, metadata, pause) {
     return out;
   }
   if (row.paused?.claims)
-    note('bad', 'Claims are paused', lastPause(pause),
+    note('bad', 'Claims are paused', lastPauseText(last),
       '. Workers get no messages until an operator resumes the queue.');
   if (row.paused?.posts)
-    note('bad', 'Posts are paused', lastPause(pause),
+    note('bad', 'Posts are paused', lastPauseText(last),
       '. Producers are refused (503) until an operator resumes posts.');
   if (has(row, 'no_worker'))
     note('bad', `No worker takes the ${plural(row.ready, 'ready message')}. None waits for ` +
@@ -373,7 +373,7 @@ export function queueView({main, params: {project, queue}}) {
   const plots = charts(project, queue);
   const sections = sectionsFor({project, queue, refresh}, metadata);
 
-  const who = pauseOf(project, queue, showNotices);
+  const lastPause = lastPauseOf(project, queue, showNotices);
 
   function refresh() {
     sections.refresh();
@@ -381,7 +381,7 @@ export function queueView({main, params: {project, queue}}) {
   }
 
   function showNotices() {
-    update(notes, ...notices(project, queue, state.row, metadata, who.last));
+    update(notes, ...notices(project, queue, state.row, metadata, lastPause.last));
   }
 
   function showRow(row) {
@@ -391,7 +391,7 @@ export function queueView({main, params: {project, queue}}) {
     say(problem, '');
     fresh.fresh();
     update(tiles, ...(row ? summary(row) : []));
-    who.follow(row);
+    lastPause.follow(row);
     showNotices();
     update(next, nextCommand(project, queue, row));
     actions.show(row, row?.dead_letters ? queue : metadata.target || row?.dead_letter_queue);

@@ -9,8 +9,8 @@
 #define BY(at, address, worker)                                                          \
     "'last_pause': {'at': '" at "', 'client': '" API_CALL_CLIENT                         \
     "', 'address': " address ", 'worker': " worker "}}"
-#define ME     BY("2026-01-31T12:00:00Z", "null", "null")
-#define NOBODY "'last_pause': null}"
+#define ME       BY("2026-01-31T12:00:00Z", "null", "null")
+#define NO_PAUSE "'last_pause': null}"
 
 static void
 pause_jobs(struct api_fixture *f, const char *body, const char *expected)
@@ -30,7 +30,7 @@ API_TEST(a_request_changes_only_what_it_names)
     pause_jobs(f, "{\"claims\":false,\"posts\":null}",
                "{'claims': false, 'posts': true, " ME);
     pause_jobs(f, "{\"claims\":false,\"posts\":false}",
-               "{'claims': false, 'posts': false, " NOBODY);
+               "{'claims': false, 'posts': false, " NO_PAUSE);
 }
 
 API_TEST(bad_requests_change_nothing)
@@ -57,7 +57,7 @@ API_TEST(the_state_names_the_client_of_the_last_pause)
 #define WEB3 BY("2026-01-31T12:00:05Z", "'10.0.0.7'", "'web3 4711'")
     api_post_letters(f, "jobs", "a");
     ck_api(f, "GET", PAUSE, NULL, 200, NULL);
-    ck_api_body(f, "{'claims': false, 'posts': false, " NOBODY);
+    ck_api_body(f, "{'claims': false, 'posts': false, " NO_PAUSE);
     pause_jobs(f, NULL, "{'claims': true, 'posts': false, " ME);
     f->c.now_ms += 5000;
     f->c.address = "10.0.0.7";
@@ -73,7 +73,7 @@ API_TEST(the_state_names_the_client_of_the_last_pause)
     f->c.headers[API_HEADER_WORKER] = "a\tb";
     ck_api(f, "POST", PAUSE, NULL, 400, NULL);
     f->c.headers[API_HEADER_WORKER] = NULL;
-    pause_jobs(f, "{\"posts\":false}", "{'claims': false, 'posts': false, " NOBODY);
+    pause_jobs(f, "{\"posts\":false}", "{'claims': false, 'posts': false, " NO_PAUSE);
 }
 
 TEST_CASE("effects");

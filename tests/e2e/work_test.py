@@ -418,7 +418,12 @@ class Stopping(WorkCase):
         runner = self.work("--exit-when-empty", "q", "--", "true")
         self.assertEqual(runner.wait(), 0)
         self.assertEqual([line for line in runner.err.lines if "paused" in line],
-                         ["claimd work: claims are paused. `claimd pause QUEUE --show` names the client that paused them"])
+                         ["claimd work: claims of a queue are paused. `claimd pause QUEUE --show` names the client that paused them"])
+        self.server.fetch("POST", "/v2/queues/other/messages", b'{"messages":[{"body":1},{"body":2}]}')
+        runner = self.work("--exit-when-empty", "other", "q", "--", "true")
+        self.assertEqual(runner.wait(), 0)
+        self.assertEqual(len([line for line in runner.err.lines if "paused" in line]), 1)
+        self.assertFalse([line for line in runner.err.lines if "resumed" in line])
         self.server.fetch("POST", "/claimd/queues/q/pause", b'{"claims":false}')
         runner = self.work("--exit-when-empty", "q", "--", "true")
         self.assertEqual(runner.wait(), 0)

@@ -91,9 +91,9 @@ change_pause(struct context *ctx, const void *how, const struct store_metadata *
     return ST_OK;
 }
 
-/* The text of the client of the request. */
+/* Makes the text of a pause by the client of the request. */
 static enum status
-read_client(struct context *ctx, struct bytes *out)
+make_paused_by(struct context *ctx, struct bytes *out)
 {
     struct bytes holder;
     enum status st = holder_text(ctx, &holder);
@@ -113,7 +113,7 @@ handle_queue_pause(struct context *ctx)
     enum status st = read_pause(ctx, &pause);
 
     if (st == ST_OK)
-        st = read_client(ctx, &pause.by);
+        st = make_paused_by(ctx, &pause.by);
     if (st == ST_OK)
         st = queue_change(ctx, change_pause, &pause);
     return st == ST_OK ? response_json(ctx, 200) : st;

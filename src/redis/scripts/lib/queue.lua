@@ -229,7 +229,7 @@ local function read_claim_defaults()
     return ttl, grace
 end
 
--- Returns what is paused, and the client that paused it.
+-- Returns what is paused, and the last pause ('': unknown).
 local function read_pause(w)
     return w.paused, w.paused > 0 and call('HGET', Q, 'b') or ''
 end
